@@ -1,0 +1,45 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+let package = Package(
+    name: "ieum",
+    products: [
+        .executable(name: "ieumd", targets: ["ieumd"]),
+        .executable(name: "ieum", targets: ["ieum"]),
+        .library(name: "IeumClient", targets: ["IeumClient"]),
+    ],
+    targets: [
+        // C libraries of the system: a module map and a shim each. See Documentation/dependencies.md.
+        .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        .systemLibrary(name: "CLibEvent", pkgConfig: "libevent", providers: [.apt(["libevent-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+
+        // Modules; imports go one way, from the bottom of this list to its top.
+        .target(name: "Wire"),
+        .target(name: "EventLoop", dependencies: ["CLibEvent"]),
+        .target(name: "Postgres", dependencies: ["CLibPQ", "EventLoop"]),
+        .target(name: "Migrator", dependencies: ["Postgres", "COpenSSL"]),
+        .target(
+            name: "SyncServer", dependencies: ["Wire", "EventLoop", "Postgres", "Migrator", "COpenSSL"]),
+        .target(name: "IeumClient", dependencies: ["Wire", "EventLoop"]),
+
+        // Programs.
+        .executableTarget(name: "ieumd", dependencies: ["SyncServer", "Migrator", "Postgres", "EventLoop"]),
+        .executableTarget(name: "ieum", dependencies: ["IeumClient", "Wire"]),
+        .executableTarget(
+            name: "ieum-bench", dependencies: ["Wire", "EventLoop", "Postgres"], path: "Benchmarks/ieum-bench"),
+
+        // Tests.
+        .target(name: "TestSupport", dependencies: ["Postgres"], path: "Tests/TestSupport"),
+        .testTarget(name: "WireTests", dependencies: ["Wire"]),
+        .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
+        .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
+        .testTarget(name: "MigratorTests", dependencies: ["Migrator", "TestSupport"]),
+        .testTarget(name: "SyncServerTests", dependencies: ["SyncServer", "TestSupport"]),
+        .testTarget(
+            name: "IntegrationTests",
+            dependencies: ["Wire", "SyncServer", "Migrator", "Postgres", "IeumClient", "TestSupport"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
