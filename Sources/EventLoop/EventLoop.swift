@@ -22,6 +22,11 @@ public final class EventLoop {
     private var deferredWork: [() -> Void] = []
     private var deferredBatch: [() -> Void] = []
 
+    /// Connections with output to send or lines to deliver.
+    var attention = AttentionQueue()
+    /// Connections that were closed by their owner and still have to tell so. They hold no loop, so this is no cycle.
+    var endings: [Connection] = []
+
     private var isRunning = false
     private var isStopRequested = false
 
@@ -96,10 +101,28 @@ public final class EventLoop {
     }
 
     private func turn() {
-        let mayBlock = deferredWork.isEmpty
+        let mayBlock = deferredWork.isEmpty && attention.isEmpty && endings.isEmpty
         let status = event_base_loop(base, mayBlock ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK)
         precondition(status >= 0, "event_base_loop failed: \(EventLoopError(call: "event_base_loop"))")
         runDeferredWork()
+        attendConnections()
+        tellEndings()
+    }
+
+    private func attendConnections() {
+        // No more than there are now: what they ask for in the course of it waits for the next turn.
+        var count = attention.count
+        while count > 0, let connection = attention.popFirst() {
+            connection.attend()
+            count -= 1
+        }
+    }
+
+    private func tellEndings() {
+        guard !endings.isEmpty else { return }
+        let ended = endings
+        endings = []
+        for connection in ended { connection.tellEnded(.closed) }
     }
 
     private func runDeferredWork() {

@@ -2,12 +2,6 @@ import EventLoop
 import Glibc
 import Testing
 
-/// A value that closures share; confined to a test's thread.
-final class Box<Value> {
-    var value: Value
-    init(_ value: Value) { self.value = value }
-}
-
 @Suite("the loop")
 struct EventLoopTests {
     @Test("deferred work runs in order, and work that it enqueues runs too")

@@ -1,6 +1,13 @@
+import CLibEvent
 import EventLoop
 import Glibc
 import Testing
+
+/// A value that closures share; confined to a test's thread.
+final class Box<Value> {
+    var value: Value
+    init(_ value: Value) { self.value = value }
+}
 
 /// A pipe that closes its ends.
 final class Pipe {
@@ -9,9 +16,12 @@ final class Pipe {
 
     init() throws {
         var ends: [Int32] = [-1, -1]
-        try #require(Glibc.pipe(&ends) == 0)
+        try #require(pipe(&ends) == 0)
         (reader, writer) = (ends[0], ends[1])
-        for end in ends { _ = fcntl(end, F_SETFL, O_NONBLOCK) }
+        for end in ends {
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+        }
     }
 
     deinit {
@@ -22,11 +32,146 @@ final class Pipe {
     func write(_ text: String) {
         _ = Array(text.utf8).withUnsafeBytes { Glibc.write(writer, $0.baseAddress, $0.count) }
     }
+}
 
-    func drain() {
-        var bytes = [UInt8](repeating: 0, count: 65_536)
-        while read(reader, &bytes, bytes.count) > 0 {}
+/// The other end of a connection: a bare, non-blocking TCP socket.
+final class RawSocket {
+    private(set) var descriptor: Int32
+    private(set) var received: [UInt8] = []
+    private(set) var isAtEnd = false
+    private var buffer = [UInt8](repeating: 0, count: 65_536)
+
+    /// Connects to a listener of this machine; the backlog takes it, so no loop has to run.
+    init(connectingTo port: UInt16, receiveBuffer: Int32? = nil) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        try #require(descriptor >= 0)
+        if var size = receiveBuffer { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, 4) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        let status = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(status == 0)
+        _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
     }
+
+    deinit { hangUp() }
+
+    var text: String { String(decoding: received, as: UTF8.self) }
+
+    /// Sends what fits.
+    /// - Returns: how many bytes went.
+    @discardableResult
+    func send(_ bytes: some Collection<UInt8>) -> Int {
+        let array = Array(bytes)
+        let count = array.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        return max(count, 0)
+    }
+
+    func send(_ text: String) { send(text.utf8) }
+
+    /// Takes what has come.
+    func receive() {
+        while descriptor >= 0 {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count == 0 { isAtEnd = true }
+            guard count > 0 else { return }
+            received.append(contentsOf: buffer[..<count])
+        }
+    }
+
+    func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+
+    /// Closes so that the other end sees a reset.
+    func reset() {
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
+        hangUp()
+    }
+
+    func hangUp() {
+        if descriptor >= 0 { close(descriptor) }
+        descriptor = -1
+    }
+}
+
+/// Writes down what a connection tells, and does in its events what a test asks for.
+final class Recorder: ConnectionDelegate {
+    enum Event: Equatable {
+        case line([UInt8])
+        case tooLong
+        case drained
+        case inputEnded(unterminated: Int)
+        case ended(Connection.EndReason)
+    }
+
+    var events: [Event] = []
+    var keepsLines = true
+    var lineCount = 0
+    var reaction: ((Event, Connection) -> Void)?
+
+    var lines: [String] {
+        events.compactMap { if case .line(let bytes) = $0 { String(decoding: bytes, as: UTF8.self) } else { nil } }
+    }
+    var end: Connection.EndReason? {
+        if case .ended(let reason) = events.last { reason } else { nil }
+    }
+
+    func lineReceived(_ line: Span<UInt8>, on connection: Connection) {
+        lineCount += 1
+        note(.line(keepsLines ? line.withUnsafeBufferPointer { Array($0) } : []), connection)
+    }
+    func lineTooLong(on connection: Connection) { note(.tooLong, connection) }
+    func outputDrained(on connection: Connection) { note(.drained, connection) }
+    func inputEnded(on connection: Connection, unterminatedBytes: Int) {
+        note(.inputEnded(unterminated: unterminatedBytes), connection)
+    }
+    func ended(_ reason: Connection.EndReason, on connection: Connection) { note(.ended(reason), connection) }
+
+    private func note(_ event: Event, _ connection: Connection) {
+        if keepsLines || event != .line([]) { events.append(event) }
+        reaction?(event, connection)
+    }
+}
+
+/// A connection of ours with a bare socket at its other end.
+final class Link {
+    let loop: EventLoop
+    let recorder = Recorder()
+    let peer: RawSocket
+    var connection: Connection?
+    /// Our socket, to look at.
+    private(set) var socketDescriptor: Int32 = -1
+
+    /// Connects the two; the connection is started unless told otherwise.
+    init(
+        options: Connection.Options = .init(), receiveBuffer: Int32? = nil, isStarted: Bool = true,
+        loop: EventLoop? = nil
+    ) throws {
+        let loop = try loop ?? EventLoop()
+        self.loop = loop
+        let accepted = Box<Connection?>(nil)
+        let descriptor = Box<Int32>(-1)
+        let listener = try Listener(on: loop, host: "127.0.0.1", port: 0) { socket in
+            descriptor.value = socket.descriptor
+            accepted.value = Connection(on: loop, socket: socket, options: options)
+        }
+        peer = try RawSocket(connectingTo: listener.port, receiveBuffer: receiveBuffer)
+        try #require(loop.run(until: { accepted.value != nil }, timeout: .seconds(5)))
+        connection = accepted.value
+        socketDescriptor = descriptor.value
+        if isStarted { connection?.start(delegate: recorder) }
+    }
+
+    /// Runs the loop until a condition holds; false after ten seconds.
+    func run(until condition: () -> Bool) -> Bool { loop.run(until: condition, timeout: .seconds(10)) }
+
+    /// Runs the loop for some turns in which what is under way would happen.
+    func settle(_ time: Duration = .milliseconds(20)) { _ = loop.run(until: { false }, timeout: time) }
 }
 
 /// Starts a thread; join it with `pthread_join`.

@@ -1,3 +1,4 @@
+import CLibEvent
 import EventLoop
 import Glibc
 import Testing

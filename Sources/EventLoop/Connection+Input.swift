@@ -1,0 +1,185 @@
+import CLibEvent
+import Glibc
+
+extension Connection {
+    /// How many lines are delivered before the other connections get their turn.
+    static let maxLinesPerTurn = 128
+
+    /// The most bytes of a line, its terminator not counted; a change counts from the next piece that arrives.
+    public var maxLineBytes: Int {
+        get { reader.maxLineBytes }
+        set { reader.maxLineBytes = max(0, newValue) }
+    }
+
+    /// Holds the lines back, at once: none comes after the present one. What was read stays buffered, and the socket is
+    /// read no further than one read.
+    public func pauseReading() {
+        isReadingPaused = true
+    }
+
+    /// Delivers again, buffered lines first, from the loop and not inside this call.
+    public func resumeReading() {
+        guard isReadingPaused else { return }
+        isReadingPaused = false
+        resumeDelivery()
+    }
+
+    private var mayDeliver: Bool { phase == .open && !isReadingPaused && !isOutputBlocked }
+
+    /// Reads again when nothing stands in the way any more, buffered lines first.
+    func resumeDelivery() {
+        guard mayDeliver, !isDelivering, let transport else { return }
+        if evbuffer_get_length(transport.input) > 0 || (hasInputEnded && !isInputEndTold) {
+            wantsDelivery = true
+            wantAttention()
+        } else {
+            updateReading()
+        }
+    }
+
+    /// libevent has read something.
+    func inputArrived() {
+        if isIdleTimeoutShortened { applyTimeouts() }
+        if phase == .finishing || phase == .lingering { return discardInput() }
+        // Only now, when more has come, is the socket taken out of epoll: a short pause costs no system call.
+        guard mayDeliver, !wantsDelivery else { return setReading(false) }
+        deliver()
+    }
+
+    /// Delivers buffered lines, and the end of the input behind them.
+    func deliver() {
+        wantsDelivery = false
+        guard mayDeliver, !isDelivering, let transport else { return }
+        guard let delegate else { return end(.closed) }
+        isDelivering = true
+        let isUsedUp = deliverLines(from: transport.input, to: delegate)
+        isDelivering = false
+        switch phase {
+        case .ended: return transport.free()  // closed by the delegate
+        case .finishing: return discardInput()
+        default: break
+        }
+        guard mayDeliver else { return }
+        if !isUsedUp {
+            wantsDelivery = true
+            setReading(false)
+            wantAttention()
+        } else if hasInputEnded {
+            tellInputEnded(to: delegate)
+        } else {
+            updateReading()
+        }
+    }
+
+    /// - Returns: whether all lines were delivered; false as well when the delegate made it stop.
+    private func deliverLines(from input: OpaquePointer, to delegate: any ConnectionDelegate) -> Bool {
+        var portion = Self.maxLinesPerTurn
+        while mayDeliver {
+            // The first stretch of memory in the buffer; asking for as much as it has moves nothing.
+            let count = evbuffer_get_contiguous_space(input)
+            guard count > 0, let start = evbuffer_pullup(input, count) else { return true }
+            let chunk = UnsafeRawBufferPointer(start: start, count: count)
+            var offset = 0
+            while mayDeliver, portion > 0, let event = reader.next(in: chunk, at: &offset) {
+                portion -= 1
+                switch event {
+                case .line(let line): delegate.lineReceived(line.assumingMemoryBound(to: UInt8.self).span, on: self)
+                case .gathered(let line): delegate.lineReceived(line.span, on: self)
+                case .tooLong: delegate.lineTooLong(on: self)
+                }
+            }
+            evbuffer_drain(input, offset)
+            if portion == 0 { return evbuffer_get_length(input) == 0 }
+        }
+        return false
+    }
+
+    private func tellInputEnded(to delegate: any ConnectionDelegate) {
+        guard !isInputEndTold else { return }
+        isInputEndTold = true
+        if let idleTimeout = options.idleTimeout, let loop {
+            // libevent's read timeout went with the reading.
+            timer = EventLoop.Timer(on: loop, after: idleTimeout, every: idleTimeout) { [unowned self] in
+                // Safe: the timer is this object's own and ends with it.
+                if self.remainingIdleTime(of: idleTimeout) <= .zero { self.end(.idleTimeout) }
+            }
+        }
+        delegate.inputEnded(on: self, unterminatedBytes: reader.unterminatedBytes)
+    }
+
+    func discardInput() {
+        guard let transport else { return }
+        evbuffer_drain(transport.input, evbuffer_get_length(transport.input))
+    }
+
+    /// libevent met the end of the input, an error or a timeout.
+    func happened(_ what: Int16, errorNumber: Int32) {
+        let what = Int32(what)
+        if what & BEV_EVENT_READING != 0 { isReading = false }  // libevent has disabled it.
+        if what & BEV_EVENT_ERROR != 0 {
+            failed(what, errorNumber)
+        } else if what & BEV_EVENT_TIMEOUT != 0 {
+            what & BEV_EVENT_WRITING != 0 ? outputStalled() : idled()
+        } else if what & BEV_EVENT_EOF != 0, what & BEV_EVENT_READING != 0 {
+            hasInputEnded = true
+            switch phase {
+            case .lingering: end(.closed)
+            case .open where mayDeliver && !wantsDelivery: deliver()
+            default: break
+            }
+        }
+    }
+
+    private func failed(_ what: Int32, _ errorNumber: Int32) {
+        if phase == .lingering { return end(.closed) }
+        let pending = transport?.pendingErrorNumber() ?? 0
+        let number = errorNumber == 0 || errorNumber == EAGAIN ? pending : errorNumber
+        end(.failed(EventLoopError(call: what & BEV_EVENT_WRITING != 0 ? "writev" : "readv", number: number)))
+    }
+
+    private func idled() {
+        guard phase == .open else { return updateReading() }
+        // Not the peer's silence when it is not listened to; resuming begins a new idle time.
+        guard mayDeliver, let idleTimeout = options.idleTimeout else { return }
+        let remaining = remainingIdleTime(of: idleTimeout)
+        guard remaining > .zero else { return end(.idleTimeout) }
+        // Output has left meanwhile: wait for the rest of the time, and for the whole of it after the next input.
+        isIdleTimeoutShortened = true
+        transport?.setTimeouts(
+            read: timeval(remaining), write: options.writeTimeout.flatMap { loop?.commonTimeout($0) })
+        updateReading()
+    }
+
+    private func remainingIdleTime(of idleTimeout: Duration) -> Duration {
+        let now = ContinuousClock.now
+        // libevent writes a backlog without telling.
+        if isBacklogged, hasPeerTakenMore() { lastOutput = now }
+        return idleTimeout - (now - lastOutput)
+    }
+
+    func applyTimeouts() {
+        isIdleTimeoutShortened = false
+        guard let loop else { return }
+        transport?.setTimeouts(
+            read: options.idleTimeout.map { loop.commonTimeout($0) },
+            write: options.writeTimeout.map { loop.commonTimeout($0) })
+    }
+
+    /// Reads the socket when it should be read.
+    func updateReading() {
+        switch phase {
+        case .open: if mayDeliver, !wantsDelivery, !hasInputEnded { setReading(true) }
+        case .finishing, .lingering: if !hasInputEnded { setReading(true) }
+        case .created, .ended: break
+        }
+    }
+
+    func setReading(_ isEnabled: Bool) {
+        guard isEnabled != isReading, let transport else { return }
+        isReading = isEnabled
+        if !transport.setReading(isEnabled), isEnabled {
+            failure = EventLoopError(call: "epoll_ctl")
+            wantAttention()
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import CLibEvent
+import Glibc
+
+/// A buffered TCP connection that reads lines and writes bytes.
+///
+/// **Who owns what.** The owner keeps the connection; the connection keeps its delegate weakly and its loop strongly, and
+/// the loop keeps no connection, with two exceptions: after ``closeAfterFlush(within:)`` until the end, and after
+/// ``close()`` until ``ConnectionDelegate/ended(_:on:)`` was told, which is in the same or the next turn of the loop. A
+/// connection that is released otherwise closes its socket at once and tells nobody. A connection whose delegate is gone
+/// closes itself at its next event.
+///
+/// **Reading.** Lines are delivered from the loop, in bounded portions, so that nobody starves the others. What is read
+/// ahead of a pause is bounded by one read (4 KiB). While the output is blocked, reading rests by itself: a peer
+/// that does not read is not read from either.
+///
+/// **Writing.** Writes gather and leave at the end of the turn of the loop in one system call.
+public final class Connection {
+    /// What may be chosen about a connection.
+    public struct Options: Sendable {
+        /// The most bytes of a line, its terminator not counted.
+        public var maxLineBytes = 1_048_576
+        /// More pending output than this blocks the connection's reading.
+        public var outputHighWater = 262_144
+        /// As little pending output as this lets it read again.
+        public var outputLowWater = 65_536
+        /// How long the connection may be without bytes in either direction; nil for ever.
+        public var idleTimeout: Duration?
+        /// How long pending output may be without progress; nil for ever.
+        public var writeTimeout: Duration? = .seconds(30)
+
+        /// The defaults.
+        public init() {}
+    }
+
+    /// Why a connection is over.
+    public enum EndReason: Equatable, Sendable {
+        /// Closed on this side, by ``Connection/close()`` or ``Connection/closeAfterFlush(within:)``.
+        case closed
+        /// No byte in either direction for the idle timeout.
+        case idleTimeout
+        /// The peer did not take the output within the write timeout, or within the bound of a closing flush.
+        case writeTimeout
+        /// The peer reset the connection, or the system failed.
+        case failed(EventLoopError)
+    }
+
+    enum Phase: UInt8 {
+        case created  // next: open, finishing, ended
+        case open  // next: finishing, ended
+        case finishing  // closeAfterFlush: the output leaves; next: lingering, ended
+        case lingering  // all was sent, the peer's end is awaited; next: ended
+        case ended
+    }
+
+    /// The other side's address.
+    public let peer: SocketAddress
+    /// Hears the events; kept weakly.
+    public private(set) weak var delegate: (any ConnectionDelegate)?
+    /// Whether more output is pending than the high-water mark allows. The owner should produce no more then.
+    public internal(set) var isOutputBlocked = false
+    /// Whether the owner holds reading back.
+    public internal(set) var isReadingPaused = false
+
+    let options: Options
+    var loop: EventLoop?  // nil once ended, so that a pending end holds no loop
+    var transport: Transport?  // nil once ended
+    var reader: LineReader
+    var phase = Phase.created
+
+    var isDelivering = false
+    var wantsDelivery = false  // buffered lines or the input's end wait for the loop to deliver them
+    var isReading = false  // EV_READ is enabled
+    var isBacklogged = false  // EV_WRITE is enabled: the socket took not all
+    var hasInputEnded = false
+    var isInputEndTold = false
+    var isIdleTimeoutShortened = false
+    var failure: EventLoopError?  // met inside a call of the owner's, told from the loop
+
+    var lastOutput: ContinuousClock.Instant
+    var writtenBytes = 0
+    var acknowledgedBytes = 0  // as seen at the last look
+    var timer: EventLoop.Timer?  // bounds a closing flush, or the idle time of a half-closed connection
+    var keptUntilEnded: Connection?
+
+    // Links of the loop's queue of connections that want its attention.
+    // Unretained is right: deinit takes the connection out of the queue.
+    var nextInQueue: Unmanaged<Connection>?
+    var previousInQueue: Unmanaged<Connection>?
+    var isQueued = false
+
+    /// Takes over a socket. Nothing is read before ``start(delegate:)``.
+    public init(on loop: EventLoop, socket: consuming ConnectedSocket, options: Options = Options()) {
+        self.loop = loop
+        self.options = options
+        peer = socket.peer
+        reader = LineReader(maxLineBytes: options.maxLineBytes)
+        lastOutput = loop.now
+        let transport = Transport(plain: socket, on: loop)
+        self.transport = transport
+        transport.setCallbacks(self, lowWater: max(0, options.outputLowWater))
+        applyTimeouts()
+    }
+
+    deinit {
+        if isQueued { loop?.attention.remove(self) }
+        transport?.shutDown()
+        transport?.free()
+    }
+
+    /// Begins to read, and to tell a delegate.
+    public func start(delegate: any ConnectionDelegate) {
+        guard phase == .created else { return }
+        self.delegate = delegate
+        phase = .open
+        updateReading()
+    }
+
+    /// Closes at once; what is pending is not sent. ``ConnectionDelegate/ended(_:on:)`` follows from the loop.
+    public func close() {
+        guard phase != .ended, let loop else { return }
+        tearDown()
+        loop.endings.append(self)
+    }
+
+    /// Reads no more lines, sends what is pending, tells the peer the end and waits for the peer's, then closes.
+    ///
+    /// Waiting for the peer's end (while dropping what it still sends) keeps the system from resetting the connection
+    /// before the peer has read the last reply. The loop keeps the connection meanwhile.
+    /// - Parameter bound: how long all that may take.
+    public func closeAfterFlush(within bound: Duration = .seconds(5)) {
+        guard phase == .created || phase == .open, let loop else { return }
+        phase = .finishing
+        keptUntilEnded = self
+        timer = EventLoop.Timer(on: loop, after: bound) { [unowned self] in
+            // Safe: the timer is this object's own and ends with it.
+            self.end(self.pendingOutputBytes > 0 ? .writeTimeout : .closed)
+        }
+        if !isDelivering { discardInput() }
+        updateReading()
+        wantAttention()
+    }
+
+    /// Ends the connection and tells so. Only from the loop, never inside a call of the owner's.
+    func end(_ reason: EndReason) {
+        guard phase != .ended else { return }
+        tearDown()
+        tellEnded(reason)
+    }
+
+    func tellEnded(_ reason: EndReason) {
+        let delegate = delegate
+        self.delegate = nil
+        keptUntilEnded = nil
+        delegate?.ended(reason, on: self)
+    }
+
+    private func tearDown() {
+        phase = .ended
+        timer = nil
+        if isQueued { loop?.attention.remove(self) }
+        transport?.shutDown()
+        // Inside lineReceived the line still lies in the buffer; `deliver` frees it then.
+        if !isDelivering { transport?.free() }
+        transport = nil
+        loop = nil
+        keptUntilEnded = nil
+    }
+
+    func wantAttention() {
+        if !isQueued { loop?.attention.append(self) }
+    }
+
+    /// The loop's turn ends: delivers what waits, then sends what has gathered.
+    func attend() {
+        if let failure { return end(.failed(failure)) }
+        if wantsDelivery { deliver() }
+        flush()
+    }
+}

@@ -1,0 +1,24 @@
+/// Hears what happens on a ``Connection``, on the loop's thread, one event at a time.
+///
+/// In every one of these calls the connection may be written to, paused, resumed, closed and released. None of them is
+/// made from inside a call to the connection: they come from the loop.
+public protocol ConnectionDelegate: AnyObject {
+    /// A line came, without its terminator (`\n`, or `\r\n`).
+    /// - Parameter line: valid during the call only; mostly it is the receive buffer itself.
+    func lineReceived(_ line: Span<UInt8>, on connection: Connection)
+
+    /// A line passed ``Connection/maxLineBytes``. Told once for such a line, when that is certain and before it has
+    /// ended; the rest of it is dropped as it comes, and the next line is read as usual.
+    func lineTooLong(on connection: Connection)
+
+    /// ``Connection/isOutputBlocked`` turned false again.
+    func outputDrained(on connection: Connection)
+
+    /// The peer sends no more; all its full lines were delivered. Writing still works.
+    /// - Parameter unterminatedBytes: what came of a last line without its terminator, which was dropped.
+    func inputEnded(on connection: Connection, unterminatedBytes: Int)
+
+    /// The connection is over and its socket closed. Told exactly once, after ``Connection/start(delegate:)``, for
+    /// whatever reason; nothing comes after it.
+    func ended(_ reason: Connection.EndReason, on connection: Connection)
+}
