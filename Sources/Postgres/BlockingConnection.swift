@@ -55,7 +55,8 @@ public final class BlockingConnection {
         guard !sql.utf8.contains(0) else {
             throw DatabaseError(.protocol, "the SQL holds a NUL byte, where it would end unseen")
         }
-        let sent = try parameters.withCArguments { arguments in
+        if let problem = parameters.problem { throw problem }
+        let sent = parameters.withCArguments { arguments in
             PQsendQueryParams(
                 connection, sql, arguments.count, arguments.types, arguments.values, arguments.lengths,
                 arguments.formats, 1)

@@ -126,14 +126,24 @@ extension ParameterList {
         var formats: UnsafePointer<Int32>
     }
 
-    /// Lends the parameters to a C call. Fails where the wire could not carry them: more than 65,535 parameters, or
-    /// one longer than 1 GiB.
-    func withCArguments<Result>(
-        _ body: (CArguments) throws(DatabaseError) -> Result
-    ) throws(DatabaseError) -> Result {
-        guard values.count <= Int(UInt16.max), values.allSatisfy({ $0.count < 1 << 30 }) else {
-            throw DatabaseError(.protocol, "the parameters are more, or longer, than PostgreSQL takes")
-        }
+    /// Why the wire cannot carry the parameters, if so.
+    var problem: DatabaseError? {
+        if values.count <= Int(UInt16.max) && values.allSatisfy({ $0.count < 1 << 30 }) { return nil }
+        return DatabaseError(.protocol, "the parameters are more than 65535, or one is longer than 1 GiB")
+    }
+
+    /// The parameters' types in order.
+    var types: [PostgresType] { values.map(\.type) }
+
+    /// Whether the parameters are of these types, one for one.
+    func match(_ types: [PostgresType]) -> Bool {
+        guard values.count == types.count else { return false }
+        for index in values.indices where values[index].type != types[index] { return false }
+        return true
+    }
+
+    /// Lends the parameters, of which ``problem`` has been looked at, to a C call.
+    func withCArguments<Result>(_ body: (CArguments) -> Result) -> Result {
         let count = max(values.count, 1)
         let pointers = UnsafeMutablePointer<UnsafePointer<CChar>?>.allocate(capacity: count)
         let numbers = UnsafeMutablePointer<Int32>.allocate(capacity: 2 * count)
@@ -144,7 +154,7 @@ extension ParameterList {
             types.deallocate()
         }
         let (lengths, formats) = (numbers, numbers + count)
-        return try bytes.withUnsafeBytes { raw throws(DatabaseError) in
+        return bytes.withUnsafeBytes { raw in
             // An empty value needs a pointer all the same: libpq takes nil for NULL.
             let base =
                 raw.baseAddress?.assumingMemoryBound(to: CChar.self)
@@ -152,12 +162,13 @@ extension ParameterList {
             for (index, value) in values.enumerated() {
                 (pointers + index).initialize(to: value.count < 0 ? nil : base + value.offset)
                 (types + index).initialize(to: value.type.rawValue)
-                (lengths + index).initialize(to: Int32(max(value.count, 0)))
+                (lengths + index).initialize(to: Int32(clamping: max(value.count, 0)))
                 (formats + index).initialize(to: 1)
             }
-            return try body(
+            return body(
                 CArguments(
-                    count: Int32(values.count), types: types, values: pointers, lengths: lengths, formats: formats))
+                    count: Int32(clamping: values.count), types: types, values: pointers, lengths: lengths,
+                    formats: formats))
         }
     }
 }
