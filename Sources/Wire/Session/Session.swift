@@ -12,28 +12,28 @@
 /// An idle session owns no memory beyond its own bytes. Source: Documentation/protocol.md.
 public struct Session: Sendable {
     /// Where the connection stands.
-    public private(set) var state = State.awaitingLogin
+    public internal(set) var state = State.awaitingLogin
     /// Whether the shell must hand over no more lines for now.
-    public private(set) var isPaused = false
+    public internal(set) var isPaused = false
 
-    private let server: ServerDescription
-    private var replies = ReplyQueue()
-    private var held = Held.nothing
-    private var ending = Ending.open
-    private var watch = Watch()
+    let server: ServerDescription
+    var replies = ReplyQueue()
+    var held = Held.nothing
+    var ending = Ending.open
+    var watch = Watch()
     /// Whether a request that runs alone is under way.
-    private var isRunningAlone = false
-    private var outputIsBlocked = false
+    var isRunningAlone = false
+    var outputIsBlocked = false
     /// The time of the last line.
-    private var now = Timestamp.earliest
+    var now = Timestamp.earliest
 
-    private indirect enum Held: Sendable {
+    indirect enum Held: Sendable {
         case nothing
         case command(Command)
     }
 
     /// Whether the connection ends once everything accepted is answered, and with which words.
-    private indirect enum Ending: Sendable {
+    indirect enum Ending: Sendable {
         case open
         case afterReplies
         case afterRepliesWithBye(WireError)
@@ -43,7 +43,7 @@ public struct Session: Sendable {
         }
     }
 
-    private struct Watch: Sendable {
+    struct Watch: Sendable {
         var isOn = false
         /// Up to where the peer knows that there is something.
         var told: Revision = 0
@@ -210,171 +210,5 @@ public struct Session: Sendable {
     public mutating func connectionLost() {
         state = .closed
         release()
-    }
-}
-
-// MARK: - Commands
-
-extension Session {
-    /// Starts a command, answers it at once, or holds it. Every pair is spelled out: nothing is allowed by being forgotten.
-    private mutating func begin(_ command: Command, _ effects: inout Effects) {
-        switch (state, command) {
-        case (.awaitingLogin, .hello), (.signingIn, .hello), (.ready, .hello):
-            reply(.hello(server.greeting(at: now)), &effects)
-        case (.awaitingLogin, .time), (.signingIn, .time), (.ready, .time):
-            reply(.time(now), &effects)
-        case (.awaitingLogin, .ping), (.signingIn, .ping), (.ready, .ping):
-            reply(.done, &effects)
-        case (.awaitingLogin, .help(let topic)), (.signingIn, .help(let topic)), (.ready, .help(let topic)):
-            help(topic, &effects)
-        case (.awaitingLogin, .quit), (.signingIn, .quit), (.ready, .quit):
-            reply(.done, &effects)
-            ending = .afterReplies
-
-        case (.awaitingLogin, .register(let device)):
-            let request = runAlone(.signIn)
-            state = .signingIn
-            effects.actions.append(.register(device: device, request))
-        case (.awaitingLogin, .login(let token)):
-            let request = runAlone(.signIn)
-            state = .signingIn
-            effects.actions.append(.signIn(token, request))
-        case (.awaitingLogin, .link(let code, let device)):
-            let request = runAlone(.signIn)
-            state = .signingIn
-            effects.actions.append(.redeem(code, device: device, request))
-
-        case (.awaitingLogin, .pair), (.awaitingLogin, .push), (.awaitingLogin, .pull), (.awaitingLogin, .watch),
-            (.awaitingLogin, .unwatch), (.awaitingLogin, .get), (.awaitingLogin, .history):
-            reply(.notSignedIn(command.verb), &effects)
-
-        case (.signingIn, .register), (.signingIn, .login), (.signingIn, .link), (.signingIn, .pair),
-            (.signingIn, .push), (.signingIn, .pull), (.signingIn, .watch), (.signingIn, .unwatch),
-            (.signingIn, .get), (.signingIn, .history):
-            held = .command(command)
-
-        case (.ready, .register), (.ready, .login), (.ready, .link):
-            reply(.alreadySignedIn, &effects)
-
-        case (.ready(let player, let device), .push(let push)):
-            guard !isRunningAlone else { return held = .command(command) }
-            effects.actions.append(.push(push, player: player, device: device, replies.wait(for: .push)))
-        case (.ready, .unwatch):
-            guard !isRunningAlone else { return held = .command(command) }
-            if watch.isOn { effects.actions.append(.unwatch) }
-            watch.isOn = false
-            reply(.done, &effects)
-        case (.ready(let player, let device), .pair):
-            guard replies.waitingCount == 0 else { return held = .command(command) }
-            effects.actions.append(.createPairingCode(player: player, device: device, runAlone(.pairingCode)))
-        case (.ready(let player, _), .watch(let since)):
-            guard replies.waitingCount == 0 else { return held = .command(command) }
-            watch.since = since
-            effects.actions.append(.watch(since: since, player: player, runAlone(.watch)))
-        case (.ready(let player, _), .pull(let since, let limit)):
-            guard replies.waitingCount == 0 else { return held = .command(command) }
-            let pull = ReadRequest.pull(since: since, limit: pageSize(limit))
-            effects.actions.append(.read(pull, player: player, runAlone(.read)))
-        case (.ready(let player, _), .get(let game, let revision)):
-            guard replies.waitingCount == 0 else { return held = .command(command) }
-            effects.actions.append(.read(.get(game, revision: revision), player: player, runAlone(.read)))
-        case (.ready(let player, _), .history(let game, let before, let limit)):
-            guard replies.waitingCount == 0 else { return held = .command(command) }
-            let history = ReadRequest.history(game, before: before, limit: pageSize(limit))
-            effects.actions.append(.read(history, player: player, runAlone(.read)))
-
-        case (.closed, .hello), (.closed, .register), (.closed, .login), (.closed, .pair), (.closed, .link),
-            (.closed, .push), (.closed, .pull), (.closed, .watch), (.closed, .unwatch), (.closed, .get),
-            (.closed, .history), (.closed, .time), (.closed, .ping), (.closed, .help), (.closed, .quit):
-            return
-        }
-    }
-
-    private mutating func help(_ topic: String?, _ effects: inout Effects) {
-        guard let topic else { return replies.add(to: &effects.output) { Help.printOverview(into: &$0) } }
-        guard let verb = Verb(topic) else { return reply(.unknownCommand(topic), &effects) }
-        replies.add(to: &effects.output) { Help.print(verb, into: &$0) }
-    }
-
-    private mutating func runAlone(_ kind: ReplyQueue.Kind) -> RequestID {
-        isRunningAlone = true
-        return replies.wait(for: kind)
-    }
-
-    private func pageSize(_ limit: Int?) -> Int {
-        min(max(limit ?? server.limits.defaultPageSize, 1), server.limits.maxPageSize)
-    }
-
-    private mutating func reply(_ error: WireError, _ effects: inout Effects) {
-        replies.add(to: &effects.output) { error.print(into: &$0) }
-    }
-
-    private mutating func reply(_ reply: Reply, _ effects: inout Effects) {
-        replies.add(to: &effects.output) { reply.print(into: &$0) }
-    }
-}
-
-// MARK: - After an event
-
-extension Session {
-    private mutating func canReceive(into effects: inout Effects) -> Bool {
-        guard state != .closed else { return false }
-        guard isPaused else { return true }
-        hangUp(.internalError("a line was read while reading was paused"), into: &effects)
-        return false
-    }
-
-    /// Whether a result is for a request that waits for it. A result of another kind is a mistake of the shell's, and the
-    /// request's answer then says so.
-    private mutating func finish(_ request: RequestID, _ kind: ReplyQueue.Kind, _ effects: inout Effects) -> Bool {
-        guard let expected = replies.kind(of: request) else { return false }
-        if expected != .push { isRunningAlone = false }
-        guard expected != kind else { return true }
-        if expected == .signIn { state = .awaitingLogin }
-        replies.answer(request, to: &effects.output) { WireError.internalError().print(into: &$0) }
-        settle(&effects)
-        return false
-    }
-
-    /// Goes on with what an event has made possible.
-    private mutating func settle(_ effects: inout Effects) {
-        guard state != .closed else { return }
-        if case .command(let command) = held, !outputIsBlocked {
-            held = .nothing
-            begin(command, &effects)
-        }
-        if watch.isOn, !outputIsBlocked, watch.latest > watch.told {
-            watch.told = watch.latest
-            Reply.changed(revision: watch.latest).print(into: &effects.output)
-        }
-        if !ending.isOpen, !hasWorkInFlight {
-            if case .afterRepliesWithBye(let reason) = ending { reason.printBye(into: &effects.output) }
-            return close(&effects)
-        }
-        let wantsPause = mustPause
-        guard wantsPause != isPaused else { return }
-        isPaused = wantsPause
-        effects.actions.append(wantsPause ? .pauseReading : .resumeReading)
-    }
-
-    /// A full pipeline is let run half empty before reading goes on, so that it does not stop and go with every push.
-    private var mustPause: Bool {
-        if case .command = held { return true }
-        let most = max(server.limits.maxPipelinedPushes, 1)
-        return outputIsBlocked || !ending.isOpen || replies.count > (isPaused ? most / 2 : most - 1)
-    }
-
-    private mutating func close(_ effects: inout Effects) {
-        state = .closed
-        release()
-        effects.actions.append(.close)
-    }
-
-    private mutating func release() {
-        replies.removeAll()
-        held = .nothing
-        ending = .open
-        watch = Watch()
-        isRunningAlone = false
     }
 }

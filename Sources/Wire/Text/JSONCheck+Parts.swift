@@ -42,6 +42,7 @@ extension JSONCheck {
             case .numberOutOfRange: "PostgreSQL's jsonb cannot hold the number: write it as a string."
             case .controlCharacterInString: "Write control characters as escapes, e.g. \\n."
             case .tooDeep: "Flatten the state."
+            case .moreAfterValue: "Options stand before the state, and the state runs to the end of the line."
             default: "The state is one JSON value (RFC 8259) that runs to the end of the line."
             }
         }

@@ -39,10 +39,15 @@ public enum Outcome: String, CaseIterable, Sendable {
     case lost
     /// The same push had come before: nothing new is stored, the first answer is given again.
     case repeated
+}
 
-    init?(utf8 text: Span<UInt8>) {
-        guard let value = text.withUnsafeBufferPointer({ Outcome(rawValue: String(decoding: $0, as: UTF8.self)) })
-        else { return nil }
-        self = value
+extension Push: CustomStringConvertible {
+    /// The push without its state: states stay out of logs.
+    public var description: String {
+        var text = "Push(\(game)"
+        if let saved { text += " saved=\(saved)" }
+        if let base { text += " base=\(base)" }
+        text += " schema=\(schema)"
+        return text + (state.map { " \($0.count) bytes)" } ?? " tombstone)")
     }
 }
