@@ -16,6 +16,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
         // Modules; imports go one way, from the bottom of this list to its top.
+        .target(name: "Arguments"),
         .target(name: "Wire"),
         .target(name: "EventLoop", dependencies: ["CLibEvent"]),
         .target(name: "Postgres", dependencies: ["CLibPQ", "EventLoop"]),
@@ -25,13 +26,16 @@ let package = Package(
         .target(name: "IeumClient", dependencies: ["Wire", "EventLoop"]),
 
         // Programs.
-        .executableTarget(name: "ieumd", dependencies: ["SyncServer", "Migrator", "Postgres", "EventLoop"]),
-        .executableTarget(name: "ieum", dependencies: ["IeumClient", "Wire"]),
         .executableTarget(
-            name: "ieum-bench", dependencies: ["Wire", "EventLoop", "Postgres"], path: "Benchmarks/ieum-bench"),
+            name: "ieumd", dependencies: ["Arguments", "SyncServer", "Migrator", "Postgres", "EventLoop"]),
+        .executableTarget(name: "ieum", dependencies: ["Arguments", "IeumClient", "Wire"]),
+        .executableTarget(
+            name: "ieum-bench", dependencies: ["Arguments", "Wire", "EventLoop", "Postgres"],
+            path: "Benchmarks/ieum-bench"),
 
         // Tests.
         .target(name: "TestSupport", dependencies: ["Postgres"], path: "Tests/TestSupport"),
+        .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
         .testTarget(name: "WireTests", dependencies: ["Wire"]),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
