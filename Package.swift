@@ -22,8 +22,13 @@ let package = Package(
         .target(name: "Postgres", dependencies: ["CLibPQ", "EventLoop"]),
         .target(name: "Migrator", dependencies: ["Postgres", "COpenSSL"]),
         .target(
-            name: "SyncServer", dependencies: ["Wire", "EventLoop", "Postgres", "Migrator", "COpenSSL"]),
+            name: "SyncServer", dependencies: ["Wire", "EventLoop", "Postgres", "Migrator", "COpenSSL"],
+            plugins: ["EmbedSQL"]),
         .target(name: "IeumClient", dependencies: ["Wire", "EventLoop"]),
+
+        // SQL/migrations as Swift source, made by a program of ours on every build that finds a change there.
+        .executableTarget(name: "embed-sql"),
+        .plugin(name: "EmbedSQL", capability: .buildTool(), dependencies: ["embed-sql"]),
 
         // Programs.
         .executableTarget(
