@@ -44,7 +44,9 @@ let package = Package(
         .testTarget(name: "WireTests", dependencies: ["Wire"]),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
-        .testTarget(name: "MigratorTests", dependencies: ["Migrator", "TestSupport"]),
+        .testTarget(
+            name: "MigratorTests", dependencies: ["Migrator", "SyncServer", "Postgres", "TestSupport"],
+            exclude: ["Corpus"]),
         .testTarget(name: "SyncServerTests", dependencies: ["SyncServer", "TestSupport"]),
         .testTarget(
             name: "IntegrationTests",
