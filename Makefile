@@ -37,13 +37,13 @@ build: toolchain ## build the release binaries, .build/release/ieumd and .build/
 
 .PHONY: test
 test: toolchain ## install, build and run every test, then the demo
-	@script/install-dependencies
+	@script/install-dependencies --build --run
 	$(SWIFT) build --build-tests $(debug)
 	$(SWIFT) test --skip-build --disable-xctest $(debug)
 
 .PHONY: lint
 lint: toolchain ## check formatting, scripts, SQL, compose file and links
-	@script/install-dependencies --test
+	@script/install-dependencies --lint
 	@SWIFT='$(SWIFT)' script/lint
 
 .PHONY: demo
