@@ -36,10 +36,12 @@ build: toolchain ## build the release binaries, .build/release/ieumd and .build/
 	$(SWIFT) build $(release)
 
 .PHONY: test
-test: toolchain ## install, build and run every test, then the demo
+test: toolchain ## install, build and run every test, the container image's steps and the demo
 	@script/install-dependencies --build --run
 	$(SWIFT) build --build-tests $(debug)
-	$(SWIFT) test --skip-build --disable-xctest $(debug)
+	$(SWIFT) test --skip-build --disable-xctest $(debug) | tee .build/test.log
+	script/test-image
+	@grep -a 'Test run with' .build/test.log | tail -n 1
 
 .PHONY: lint
 lint: toolchain ## check formatting, scripts, SQL, compose file and links
