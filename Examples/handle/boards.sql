@@ -1,5 +1,6 @@
 -- The boards of every saved version of 한들's games, drawn from the states themselves: psql -f boards.sql
 -- A state is stored as the app pushed it, so the database can be asked about what is inside.
+\set QUIET on
 \pset linestyle unicode
 \pset border 2
 \pset footer off
@@ -16,7 +17,7 @@ SELECT v.revision, d.name AS device, v.outcome, CASE WHEN v.revision = g.head_re
                       string_agg(key->>'jamo', '' ORDER BY k.place) AS guess
                  FROM json_array_elements(v.state->'answerBoard') WITH ORDINALITY AS row (keys, place),
                       json_array_elements(row.keys) WITH ORDINALITY AS k (key, place)
-                WHERE row.place <= 5
-                GROUP BY row.place) AS r) AS b
+                GROUP BY row.place
+               HAVING string_agg(key->>'jamo', '') <> '') AS r) AS b
  WHERE v.collection = 'handle.game' AND v.state IS NOT NULL
  ORDER BY v.player_id, v.revision;
