@@ -92,7 +92,10 @@ public final class BlockingConnection {
             // A connection that broke in a COPY would answer with the same result for ever.
             if PQstatus(connection) == CONNECTION_BAD && status != PGRES_FATAL_ERROR { break }
         }
-        if let failure { throw failure }
+        if var failure {
+            failure.completedStatements = results.count
+            throw failure
+        }
         if PQstatus(connection) == CONNECTION_BAD { throw DatabaseError(connection: connection) }
         return results
     }

@@ -40,6 +40,8 @@ public struct DatabaseError: Error, Equatable, Sendable {
     public var column: String?
     /// Where in the SQL text, counted in characters (not bytes) from 1, across all statements of the text.
     public var position: Int?
+    /// How many statements of the text were done before the one that failed; nil where no text was under way.
+    public var completedStatements: Int?
     /// Where in functions it happened, innermost first, one a line.
     public var context: String?
 
