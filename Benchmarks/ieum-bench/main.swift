@@ -1,1 +1,3 @@
-print("bench")
+import Glibc
+
+exit(Bench.main(Array(CommandLine.arguments.dropFirst())))

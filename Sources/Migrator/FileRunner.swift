@@ -1,0 +1,158 @@
+import Postgres
+
+/// Runs one file on a fresh session and records it.
+struct FileRunner {
+    let file: MigrationFile
+    let sessions: Sessions
+    let lock: RunLock
+    let history: HistoryWriter
+    let report: (Event) -> Void
+
+    var options: Migrator.Options { sessions.options }
+
+    /// Runs the file and gives how long it took, in milliseconds.
+    func run(resuming progress: StatementProgress?) throws(MigrationError) -> Int64 {
+        try options.interruption.check()
+        report(.started(file: file.name, mode: file.mode, resumingAt: progress.map { $0.count + 1 }))
+        let start = ContinuousClock.now
+        switch file.mode {
+        case .transaction: try runInTransaction(since: start)
+        case .noTransaction: try runStatements(from: progress, since: start)
+        }
+        let milliseconds = (ContinuousClock.now - start).milliseconds
+        report(.applied(file: file.name, milliseconds: milliseconds))
+        return milliseconds
+    }
+
+    /// A session for the file, admitted by the lock.
+    func openSession() throws(MigrationError) -> BlockingConnection {
+        let work = try sessions.openWork(for: file) { notice in
+            report(.notice(file: file.name, severity: notice.severity, message: notice.message))
+        }
+        try lock.admit(work)
+        return work
+    }
+
+    // MARK: - In one transaction
+
+    /// Tries the file until it got its locks, or as often as the options say.
+    private func runInTransaction(since start: ContinuousClock.Instant) throws(MigrationError) {
+        var pause = options.retryDelay
+        var attempt = 1
+        while true {
+            do throws(MigrationError) {
+                return try attemptTransaction(since: start)
+            } catch {
+                guard error.kind == .file, attempt < options.lockAttempts, let problem = error.problems.first,
+                    problem.sqlState == SQLState.lockNotAvailable.rawValue
+                        || problem.sqlState == SQLState.deadlockDetected.rawValue
+                else { throw error }
+                let jittered = pause * Double.random(in: 0.75...1.25)
+                report(
+                    .retrying(
+                        file: file.name, attempt: attempt + 1, of: options.lockAttempts, pause: jittered,
+                        problem: problem))
+                try options.interruption.wait(for: jittered)
+            }
+            attempt += 1
+            pause *= 2
+        }
+    }
+
+    private func attemptTransaction(since start: ContinuousClock.Instant) throws(MigrationError) {
+        let work = try openSession()
+        try sessions.translating { () throws(DatabaseError) in try work.execute("BEGIN") }
+        let text = String(decoding: file.bytes, as: UTF8.self)
+        do throws(DatabaseError) {
+            try options.interruption.cancelling(work) { () throws(DatabaseError) in try work.execute(text) }
+        } catch {
+            throw failure(error)
+        }
+        guard work.transactionStatus == .inTransaction else {
+            throw MigrationError(
+                .file,
+                [Problem("ended the transaction that it was run in", file: file.name, hint: "Remove its COMMIT.")])
+        }
+        try sessions.translating { () throws(DatabaseError) in
+            try Self.takeBack(work)
+            try history.insert(
+                file, mode: .transaction, milliseconds: (ContinuousClock.now - start).milliseconds, work)
+        }
+        try commit(work)
+    }
+
+    /// Comes back to the role of the login, whatever the file set, so that the history can be written.
+    static func takeBack(_ work: BlockingConnection) throws(DatabaseError) {
+        try work.execute("RESET SESSION AUTHORIZATION; RESET ROLE; SET client_encoding = 'UTF8'")
+    }
+
+    /// Commits and judges by the answer: deferred constraints fail here, and a failed transaction answers ROLLBACK.
+    func commit(_ work: BlockingConnection) throws(MigrationError) {
+        let tag: String?
+        do throws(DatabaseError) {
+            tag = try options.interruption.cancelling(work) { () throws(DatabaseError) in
+                try work.execute("COMMIT").last?.commandTag
+            }
+        } catch {
+            var failed = failure(error, isInFile: false)
+            if failed.kind == .connection {
+                failed.problems = [
+                    Problem(
+                        "the connection was lost while \(file.name) was being committed: \(error.message)",
+                        file: file.name,
+                        hint: "Whether it is applied, the database knows: \(options.command) status")
+                ]
+            }
+            throw failed
+        }
+        guard tag == "COMMIT" else {
+            throw MigrationError(.file, [Problem("was rolled back at its end: it failed inside", file: file.name)])
+        }
+    }
+
+    // MARK: - Failures
+
+    /// What an error of the file's SQL means. `offset` is the byte at which the text that was sent begins.
+    func failure(_ error: DatabaseError, from offset: Int = 0, isInFile: Bool = true) -> MigrationError {
+        if let signal = options.interruption.signal, error.kind == .cancelled { return .interrupted(by: signal) }
+        var problem = Problem(
+            error.message, file: file.name, sqlState: error.sqlState?.rawValue, detail: error.detail,
+            hint: Self.joined(error.hint, hint(for: error)), context: error.context)
+        if error.kind == .connection || error.kind == .timeout {
+            problem.hint = "The file is rolled back unless it runs without a transaction. Run it again."
+            return MigrationError(.connection, [problem])
+        }
+        if isInFile, let place = place(of: error, from: offset) { problem.location = file.location(ofByte: place) }
+        return MigrationError(.file, [problem])
+    }
+
+    /// The byte that an error points at: the server's position, or else the statement that failed.
+    private func place(of error: DatabaseError, from offset: Int) -> Int? {
+        if let position = error.position {
+            return SourceLocation.offset(ofScalar: position, from: offset, in: file.bytes)
+        }
+        guard let done = error.completedStatements else { return nil }
+        let statements = SQLScript(file.bytes).statements.drop { $0.range.lowerBound < offset }
+        return statements.dropFirst(done).first?.range.lowerBound
+    }
+
+    private static func joined(_ first: String?, _ second: String?) -> String? {
+        guard let first, let second else { return first ?? second }
+        return first + " " + second
+    }
+
+    private func hint(for error: DatabaseError) -> String? {
+        guard file.mode == .transaction else { return nil }
+        switch error.sqlState?.rawValue {
+        case "25001", "2D000":
+            return "This statement cannot run inside a transaction. Give it a file of its own whose first line is "
+                + "\"\(MigrationFile.noTransactionDirective)\"."
+        case "55P04":
+            return "A new value of an enum can be used only after its transaction: move the use to the next file."
+        case "55P03":
+            return "Somebody holds a lock on the table for longer than --lock-timeout; nothing of the file was kept."
+        default:
+            return nil
+        }
+    }
+}

@@ -1,0 +1,87 @@
+/// One line of a game's history: a version without its state.
+public struct VersionEntry: Hashable, Sendable {
+    /// Which game.
+    public var game: GameKey
+    /// What is known about the version.
+    public var detail: VersionDetail
+
+    /// Creates an entry.
+    public init(game: GameKey, detail: VersionDetail) {
+        self.game = game
+        self.detail = detail
+    }
+
+    /// Appends the line `VERSION …`.
+    public func print(into bytes: inout [UInt8]) {
+        let collection = Array(game.collection.utf8)
+        let id = Array(game.id.utf8)
+        detail.print(collection: collection.span, id: id.span, into: &bytes)
+    }
+}
+
+/// What a `VERSION` line tells after the game's key.
+public struct VersionDetail: Hashable, Sendable {
+    /// The version's revision.
+    public var revision: Revision
+    /// What became of it when it was pushed.
+    public var outcome: Outcome
+    /// When its device saved it.
+    public var saved: Timestamp
+    /// What the server compares.
+    public var stamp: Timestamp
+    /// The server's clock when it arrived.
+    public var received: Timestamp
+    /// Which device pushed it.
+    public var device: DeviceID
+    /// The revision that its device had seen.
+    public var base: Revision?
+    /// The revision that it met.
+    public var rival: Revision?
+    /// The version of its state's shape.
+    public var schema: Int32
+    /// The bytes of its state; 0 for a tombstone.
+    public var size: Int
+    /// Whether it is the game's head.
+    public var isHead: Bool
+    /// Whether it is a tombstone.
+    public var isTombstone: Bool
+
+    /// Creates a detail.
+    public init(
+        revision: Revision, outcome: Outcome, saved: Timestamp, stamp: Timestamp, received: Timestamp,
+        device: DeviceID, base: Revision? = nil, rival: Revision? = nil, schema: Int32, size: Int, isHead: Bool,
+        isTombstone: Bool
+    ) {
+        self.revision = revision
+        self.outcome = outcome
+        self.saved = saved
+        self.stamp = stamp
+        self.received = received
+        self.device = device
+        self.base = base
+        self.rival = rival
+        self.schema = schema
+        self.size = size
+        self.isHead = isHead
+        self.isTombstone = isTombstone
+    }
+
+    /// Appends the line `VERSION collection id …`.
+    public func print(collection: Span<UInt8>, id: Span<UInt8>, into bytes: inout [UInt8]) {
+        bytes.append(text: "VERSION ")
+        bytes.append(collection: collection, id: id)
+        bytes.append(option: " revision=", revision)
+        bytes.append(text: " outcome=")
+        bytes.append(outcome)
+        bytes.append(option: " saved=", saved)
+        bytes.append(option: " stamp=", stamp)
+        bytes.append(option: " received=", received)
+        bytes.append(option: " device=", device)
+        if let base { bytes.append(option: " base=", base) }
+        if let rival { bytes.append(option: " rival=", rival) }
+        bytes.append(option: " schema=", schema)
+        bytes.append(option: " size=", size)
+        bytes.append(text: isHead ? " head=true" : " head=false")
+        bytes.append(text: isTombstone ? " deleted=true\n" : " deleted=false\n")
+    }
+}

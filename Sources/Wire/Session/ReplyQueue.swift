@@ -1,0 +1,98 @@
+/// Names one request of a session to its shell; never used twice in a session.
+public struct RequestID: RawRepresentable, Hashable, Sendable {
+    /// A running number.
+    public var rawValue: UInt64
+    /// Wraps a number.
+    public init(rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// Replies in the order of their commands, whatever the order in which they become known.
+///
+/// The front's reply goes straight to the output; one that is known before its turn is kept as bytes. An empty queue owns
+/// no memory.
+struct ReplyQueue: Sendable {
+    /// What a slot without a reply waits for.
+    enum Kind: Sendable { case push, signIn, pairingCode, read, watch }
+
+    private enum Slot: Sendable {
+        case waiting(Kind)
+        case ready([UInt8])
+    }
+
+    private var slots: [Slot] = []
+    /// How many of `slots` have been answered and sent.
+    private var sent = 0
+    /// The id of `slots[0]`.
+    private var firstID: UInt64 = 1
+    /// How many slots wait for a reply.
+    private(set) var waitingCount = 0
+
+    /// How many commands have no reply in the output yet.
+    var count: Int { slots.count - sent }
+    var isEmpty: Bool { slots.isEmpty }
+
+    /// Adds a command whose reply will come later.
+    mutating func wait(for kind: Kind) -> RequestID {
+        slots.append(.waiting(kind))
+        waitingCount += 1
+        return RequestID(rawValue: firstID + UInt64(slots.count - 1))
+    }
+
+    /// Adds a command whose reply is known.
+    mutating func add(to output: inout [UInt8], _ print: (inout [UInt8]) -> Void) {
+        guard !slots.isEmpty else { return print(&output) }
+        var bytes: [UInt8] = []
+        print(&bytes)
+        slots.append(.ready(bytes))
+    }
+
+    /// What a request waits for; `nil` if it was answered before or never was.
+    func kind(of request: RequestID) -> Kind? {
+        guard let index = index(of: request), case .waiting(let kind) = slots[index] else { return nil }
+        return kind
+    }
+
+    /// Gives a waiting request its reply; another one is ignored.
+    mutating func answer(_ request: RequestID, to output: inout [UInt8], _ print: (inout [UInt8]) -> Void) {
+        guard let index = index(of: request), case .waiting = slots[index] else { return }
+        waitingCount -= 1
+        guard index == sent else {
+            var bytes: [UInt8] = []
+            print(&bytes)
+            slots[index] = .ready(bytes)
+            return
+        }
+        print(&output)
+        sent += 1
+        while sent < slots.count, case .ready(let bytes) = slots[sent] {
+            output.append(contentsOf: bytes)
+            slots[sent] = .ready([])
+            sent += 1
+        }
+        discardSent()
+    }
+
+    /// Forgets everything; later answers are ignored.
+    mutating func removeAll() {
+        firstID += UInt64(slots.count)
+        slots = []
+        sent = 0
+        waitingCount = 0
+    }
+
+    private func index(of request: RequestID) -> Int? {
+        guard request.rawValue >= firstID, request.rawValue - firstID < UInt64(slots.count) else { return nil }
+        let index = Int(request.rawValue - firstID)
+        return index >= sent ? index : nil
+    }
+
+    private mutating func discardSent() {
+        if sent == slots.count {
+            removeAll()
+        } else if sent >= 32, sent * 2 >= slots.count {
+            slots.removeFirst(sent)
+            firstID += UInt64(sent)
+            sent = 0
+        }
+    }
+}

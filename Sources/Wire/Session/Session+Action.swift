@@ -1,0 +1,67 @@
+extension Session {
+    /// Where a connection stands.
+    public enum State: Hashable, Sendable {
+        /// Nobody has signed in. Next: signingIn, closed.
+        case awaitingLogin
+        /// A `LOGIN`, `REGISTER` or `LINK` is under way. Next: ready, awaitingLogin, closed.
+        case signingIn
+        /// A device is signed in. Next: closed.
+        case ready(player: PlayerID, device: DeviceID)
+        /// Over. Events are ignored.
+        case closed
+    }
+
+    /// What the shell has to do.
+    public enum Action: Hashable, Sendable {
+        /// Look the token up; then `signedIn` or `requestFailed`.
+        case signIn(Token, RequestID)
+        /// Make a player and a device; then `signedIn` or `requestFailed`.
+        case register(device: String?, RequestID)
+        /// Make a code; then `pairingCodeCreated` or `requestFailed`.
+        case createPairingCode(player: PlayerID, device: DeviceID, RequestID)
+        /// Use a code up and make a device; then `signedIn` or `requestFailed`.
+        case redeem(PairingCode, device: String?, RequestID)
+        /// Store a version; then `pushFinished`.
+        case push(Push, player: PlayerID, device: DeviceID, RequestID)
+        /// Read; then `readFinished` with the lines, the `END` among them, or `requestFailed`.
+        case read(ReadRequest, player: PlayerID, RequestID)
+        /// Subscribe to the player's changes, then read the last revision; then `watchEstablished`, or `requestFailed`
+        /// (`cursor-ahead` if `since` is beyond it; an earlier subscription then stays).
+        case watch(since: Revision, player: PlayerID, RequestID)
+        /// End the subscription.
+        case unwatch
+        /// Hand over no more lines until `resumeReading`.
+        case pauseReading
+        /// Hand over lines again, those read already first.
+        case resumeReading
+        /// Close the connection when all output is sent; the session is over, its subscription too.
+        case close
+    }
+
+    /// Something to read.
+    public enum ReadRequest: Hashable, Sendable {
+        /// The games whose head is later than `since`.
+        case pull(since: Revision, limit: Int)
+        /// A game's head, or one version.
+        case get(GameKey, revision: Revision?)
+        /// A game's versions before a revision, newest first.
+        case history(GameKey, before: Revision?, limit: Int)
+    }
+
+    /// What one or more events led to: bytes for the peer, and things to do. The bytes go first.
+    public struct Effects: Hashable, Sendable {
+        /// Bytes to send, whole lines.
+        public var output: [UInt8] = []
+        /// What to do, in order.
+        public var actions: [Action] = []
+
+        /// Creates effects without any.
+        public init() {}
+
+        /// Forgets what was carried out; keeps the memory for the next.
+        public mutating func removeAll() {
+            output.removeAll(keepingCapacity: true)
+            actions.removeAll(keepingCapacity: true)
+        }
+    }
+}

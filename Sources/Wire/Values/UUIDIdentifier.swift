@@ -1,0 +1,108 @@
+import Foundation
+
+/// A UUID that names one kind of thing. Printed in lower case, read in either case.
+public protocol UUIDIdentifier: Hashable, Comparable, Sendable, LosslessStringConvertible {
+    /// The UUID itself.
+    var uuid: UUID { get }
+    /// Wraps a UUID.
+    init(_ uuid: UUID)
+}
+
+/// A player: one person, however many devices.
+public struct PlayerID: UUIDIdentifier {
+    /// The UUID itself.
+    public let uuid: UUID
+    /// Wraps a UUID.
+    public init(_ uuid: UUID) { self.uuid = uuid }
+}
+
+/// One of a player's devices.
+public struct DeviceID: UUIDIdentifier {
+    /// The UUID itself.
+    public let uuid: UUID
+    /// Wraps a UUID.
+    public init(_ uuid: UUID) { self.uuid = uuid }
+}
+
+extension UUIDIdentifier {
+    /// Parses `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`.
+    public init?(_ text: String) {
+        var text = text
+        guard let value = text.withUTF8({ Self(utf8: $0.span) }) else { return nil }
+        self = value
+    }
+
+    /// Parses the text form from its bytes.
+    public init?(utf8 text: Span<UInt8>) {
+        guard let uuid = UUID(utf8: text) else { return nil }
+        self.init(uuid)
+    }
+
+    /// Appends the text form, 36 bytes, in lower case.
+    public func print(into bytes: inout [UInt8]) {
+        uuid.print(into: &bytes)
+    }
+
+    /// The text form, in lower case.
+    public var description: String { uuid.lowercaseText }
+
+    /// Orders by the sixteen bytes, as PostgreSQL orders `uuid`.
+    public static func < (left: Self, right: Self) -> Bool {
+        withUnsafeBytes(of: left.uuid.uuid) { left in
+            withUnsafeBytes(of: right.uuid.uuid) { right in left.lexicographicallyPrecedes(right) }
+        }
+    }
+}
+
+extension UUID {
+    /// Parses the text form, either case.
+    package init?(utf8 text: Span<UInt8>) {
+        guard text.count == 36 else { return nil }
+        var value: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        let isValid = withUnsafeMutableBytes(of: &value) { bytes in
+            var index = 0
+            for position in 0..<16 {
+                if position == 4 || position == 6 || position == 8 || position == 10 {
+                    guard text[index] == UInt8(ascii: "-") else { return false }
+                    index += 1
+                }
+                guard let high = text[index].hexValue, let low = text[index + 1].hexValue else { return false }
+                bytes[position] = high << 4 | low
+                index += 2
+            }
+            return true
+        }
+        guard isValid else { return nil }
+        self.init(uuid: value)
+    }
+
+    /// Appends the text form, 36 bytes, in lower case.
+    package func print(into bytes: inout [UInt8]) {
+        withUnsafeBytes(of: uuid) { raw in
+            for position in 0..<16 {
+                if position == 4 || position == 6 || position == 8 || position == 10 {
+                    bytes.append(UInt8(ascii: "-"))
+                }
+                bytes.append(hexDigit(raw[position] >> 4))
+                bytes.append(hexDigit(raw[position] & 15))
+            }
+        }
+    }
+
+    /// The text form, in lower case.
+    package var lowercaseText: String {
+        var bytes: [UInt8] = []
+        print(into: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension UInt8 {
+    /// The value of a hexadecimal digit in either case.
+    @inline(__always)
+    package var hexValue: UInt8? {
+        if isDigit { return self - UInt8(ascii: "0") }
+        let letter = self | 0x20
+        return letter >= UInt8(ascii: "a") && letter <= UInt8(ascii: "f") ? letter - UInt8(ascii: "a") + 10 : nil
+    }
+}
