@@ -46,9 +46,10 @@ COMMENT ON COLUMN devices.name IS 'What its owner calls it, for example "phone".
 CREATE FUNCTION register_player(player_in uuid, device_in uuid, name_in text, token_hash_in bytea) RETURNS void
 LANGUAGE plpgsql AS $register$
 BEGIN
-    INSERT INTO players (player_id) VALUES (player_in);
-    INSERT INTO devices (player_id, device_id, name, token_hash) VALUES (player_in, device_in, name_in, token_hash_in);
+    INSERT INTO players (player_id) VALUES (player_in) ON CONFLICT DO NOTHING;
+    INSERT INTO devices (player_id, device_id, name, token_hash) VALUES (player_in, device_in, name_in, token_hash_in)
+    ON CONFLICT DO NOTHING;
 END
 $register$;
 COMMENT ON FUNCTION register_player(uuid, uuid, text, bytea) IS
-    'Signs a new player up with a first device. Fails with 23505 if the player exists already.';
+    'Signs a new player up with a first device. Doing it again with the same ids, after an answer was lost, changes nothing.';

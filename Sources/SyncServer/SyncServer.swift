@@ -1,1 +1,257 @@
-// SyncServer
+import EventLoop
+import Foundation
+import Postgres
+import Wire
+
+/// The sync server: listens, keeps sessions, and ties them to PostgreSQL. One thread, one loop.
+///
+/// Everything here is confined to the loop's thread. Source: Documentation/protocol.md for what it says to clients,
+/// Documentation/operations.md for what it does for operators.
+public final class SyncServer {
+    let configuration: ServerConfiguration
+    let loop: EventLoop
+    let log: Log
+    var metrics = Metrics()
+    var watchers = Watchers()
+    /// Bytes of accepted pushes and of replies that peers do not read.
+    var pendingBytes = 0
+
+    private let laneMap: LaneMap
+    private var lanes: [Lane] = []
+    private let pool: DatabasePool
+    private(set) var description: ServerDescription
+    private var sessions: [ObjectIdentifier: ClientSession] = [:]
+    private var spareEffects: [Session.Effects] = []
+    private var listener: Listener?
+    private var feed: ChangeFeed?
+    private let feedLink: DatabaseLink
+    private var drainTimers: [EventLoop.Timer] = []
+    /// Whether the server has begun to stop.
+    public private(set) var isDraining = false
+    private var whenDrained: (() -> Void)?
+
+    private(set) lazy var accounts = Accounts(pool: pool, isRegistrationOpen: configuration.isRegistrationOpen)
+    private(set) lazy var reader = Reader(server: self, pool: pool)
+
+    /// Prepares a server; nothing is opened yet.
+    ///
+    /// - Parameter epoch: the epoch of the database, read beforehand.
+    public init(
+        configuration: ServerConfiguration, epoch: UUID, loop: EventLoop, log: Log
+    ) throws(DatabaseError) {
+        self.configuration = configuration
+        self.loop = loop
+        self.log = log
+        let limits = configuration.limits
+        description = Self.describe(configuration, epoch)
+        laneMap = LaneMap(count: limits.lanes)
+        var readers: [DatabaseLink] = []
+        for index in 0..<limits.readers { readers.append(try Self.link("reader \(index)", configuration, loop, log)) }
+        pool = DatabasePool(loop: loop, links: readers, timeout: limits.requestTimeout, log: log)
+        // A notification is a hint: it may be lost with the machine, and need not wait for the disk.
+        feedLink = try Self.link(
+            "changes", configuration, loop, log, sessionSettings: ["synchronous_commit": "off"],
+            setup: ChangeFeed.setup)
+        for index in 0..<limits.lanes {
+            let link = try Self.link(
+                "lane \(index)", configuration, loop, log, sessionSettings: ["synchronous_commit": "on"])
+            lanes.append(Lane(loop: loop, link: link, limits: limits, owner: self))
+        }
+    }
+
+    /// The port that clients connect to, once the server has started.
+    public var port: Int { listener.map { Int($0.port) } ?? 0 }
+
+    /// Opens the database connections and the ports.
+    public func start() throws(EventLoopError) {
+        pool.start()
+        for lane in lanes { lane.start() }
+        feed = ChangeFeed(server: self, link: feedLink)
+        var options = Listener.Options()
+        options.backlog = 4096
+        listener = try Listener(on: loop, host: configuration.host, port: UInt16(configuration.port), options: options)
+        {
+            [weak self] socket in
+            self?.accepted(socket)
+        }
+        listener?.failed = { [log] error in log(.warning, "accept-failed", ["error": error]) }
+    }
+
+    /// Stops taking connections and commands, answers what was accepted, then calls back; at most the drain timeout.
+    public func drain(then finished: @escaping () -> Void) {
+        guard !isDraining else { return }
+        isDraining = true
+        whenDrained = finished
+        listener?.close()
+        listener = nil
+        for session in sessions.values { session.drain(.shuttingDown()) }
+        drainTimers = [
+            EventLoop.Timer(on: loop, after: configuration.limits.drainTimeout) { [weak self] in
+                guard let self else { return }
+                log(.warning, "drain-timed-out", ["sessions": sessions.count, "pushes": pushesUnderWay])
+                finishDrain()
+            }
+        ]
+        checkDrained()
+    }
+
+    // MARK: For sessions
+
+    func push(_ push: Push, of player: PlayerID, device: DeviceID, _ request: RequestID, _ origin: ClientSession) {
+        let pending = PendingPush(
+            push: push, saved: push.saved ?? Clock.now(), player: player, device: device, request: request,
+            origin: origin, deadline: loop.now + configuration.limits.requestTimeout)
+        guard pendingBytes + pending.bytes <= configuration.limits.maxPendingBytes else {
+            return origin.pushFinished(request, .failure(.busy()))
+        }
+        pendingBytes += pending.bytes
+        lanes[laneMap.lane(of: player)].add(pending)
+    }
+
+    func takeEffects() -> Session.Effects { spareEffects.popLast() ?? Session.Effects() }
+
+    func giveBack(_ effects: consuming Session.Effects) {
+        guard spareEffects.count < 4, effects.output.capacity <= 65_536 else { return }
+        effects.removeAll()
+        spareEffects.append(effects)
+    }
+
+    func sessionEnded(_ session: ClientSession) {
+        sessions[ObjectIdentifier(session)] = nil
+        if isDraining { checkDrained() }
+    }
+
+    // MARK: For the change feed
+
+    /// Tells watchers of players that changed, here or at another daemon.
+    func announce(_ player: PlayerID, revision: Revision) {
+        for watcher in watchers.sessions(of: player) {
+            metrics.notices += 1
+            watcher.changed(upTo: revision)
+        }
+    }
+
+    /// The database told its epoch, at the start and after every reconnect.
+    func epochRead(_ epoch: UUID) {
+        guard epoch != description.epoch else { return }
+        log(.warning, "epoch-changed", ["epoch": epoch.uuidString.lowercased(), "sessions": sessions.count])
+        description = Self.describe(configuration, epoch)
+        for session in sessions.values { session.hangUp(.epochChanged) }
+    }
+
+    // MARK: Private
+
+    private func accepted(_ socket: consuming ConnectedSocket) {
+        let limits = configuration.limits
+        var options = Connection.Options()
+        options.maxLineBytes = limits.maxLineBytes
+        options.idleTimeout = limits.idleTimeout
+        options.writeTimeout = limits.writeTimeout
+        let connection = Connection(on: loop, socket: socket, options: options)
+        guard sessions.count < limits.maxConnections else {
+            metrics.refusedConnections += 1
+            var bytes: [UInt8] = []
+            Reply.error(.tooManyConnections()).print(into: &bytes)
+            connection.write(bytes)
+            return connection.closeAfterFlush()
+        }
+        metrics.accepted += 1
+        let session = ClientSession(server: self, connection: connection)
+        sessions[ObjectIdentifier(session)] = session
+        session.open()
+    }
+
+    private var pushesUnderWay: Int { lanes.reduce(0) { $0 + $1.count } }
+
+    private func checkDrained() {
+        if sessions.isEmpty, pushesUnderWay == 0 { finishDrain() }
+    }
+
+    private func finishDrain() {
+        guard let finished = whenDrained else { return }
+        whenDrained = nil
+        drainTimers = []
+        finished()
+    }
+
+    private static func describe(_ configuration: ServerConfiguration, _ epoch: UUID) -> ServerDescription {
+        let limits = configuration.limits
+        return ServerDescription(
+            version: configuration.version, epoch: epoch,
+            limits: Limits(
+                maxLineBytes: limits.maxLineBytes, maxStateBytes: max(1, limits.maxLineBytes - 1024),
+                maxPipelinedPushes: limits.maxPipelinedPushes, maxPageSize: limits.maxPageRows))
+    }
+}
+
+extension SyncServer: Lane.Owner {
+    func laneCommitted(_ batch: [PendingPush], _ answers: [PushResult], took: Duration) {
+        metrics.batches += 1
+        metrics.batchRows += batch.count
+        metrics.batchSeconds += took / .seconds(1)
+        var changes: [(player: PlayerID, revision: Revision)] = []
+        for (pending, answer) in zip(batch, answers) {
+            pendingBytes -= pending.bytes
+            guard case .success(let receipt) = answer else {
+                metrics.refusedPushes += 1
+                continue
+            }
+            metrics.pushes[receipt.outcome, default: 0] += 1
+            guard receipt.outcome != .repeated else { continue }
+            // The batch is sorted by player, and a player's revisions rise in it.
+            if changes.last?.player == pending.player {
+                changes[changes.count - 1].revision = receipt.revision
+            } else {
+                changes.append((pending.player, receipt.revision))
+            }
+        }
+        for change in changes { announce(change.player, revision: change.revision) }
+        feed?.publish(changes)
+        if isDraining { checkDrained() }
+    }
+
+    func laneRetries(_ error: DatabaseError) {
+        metrics.batchRetries += 1
+        log(.warning, "batch-retried", ["error": error])
+    }
+
+    func laneGaveUp(_ push: PendingPush, _ error: DatabaseError?) {
+        pendingBytes -= push.bytes
+        metrics.refusedPushes += 1
+        guard let error else { return }
+        log(.error, "push-failed", ["player": push.player, "game": push.push.game, "error": error])
+    }
+}
+
+extension SyncServer {
+    private static func link(
+        _ name: String, _ configuration: ServerConfiguration, _ loop: EventLoop, _ log: Log,
+        sessionSettings: KeyValuePairs<String, String> = [:], setup: [String] = []
+    ) throws(DatabaseError) -> DatabaseLink {
+        let settings = try ConnectionSettings(
+            configuration.database, applicationName: "ieumd \(name)", sessionSettings: sessionSettings)
+        let link = DatabaseLink(on: loop, settings, setup: setup, silenceLimit: .seconds(30))
+        // One warning a loss: the tries that follow are many, and say the same.
+        var isTold = false
+        link.onLost = { error in
+            log(isTold ? .debug : .warning, "database-lost", ["connection": name, "error": error])
+            isTold = true
+        }
+        link.whenReady { _ in
+            if isTold { log(.info, "database-ready", ["connection": name]) }
+            isTold = false
+        }
+        return link
+    }
+}
+
+extension DatabaseLink {
+    /// Adds a listener to those that hear of each new session.
+    func whenReady(_ body: @escaping (DatabaseConnection) -> Void) {
+        let others = onReady
+        onReady = { connection in
+            others?(connection)
+            body(connection)
+        }
+    }
+}

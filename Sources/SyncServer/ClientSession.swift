@@ -1,0 +1,193 @@
+import EventLoop
+import Wire
+
+/// One client: its connection, its session, and the way between both and the server's parts.
+final class ClientSession {
+    // The server keeps its sessions and outlives them.
+    private unowned let server: SyncServer
+    private let connection: Connection
+    private var session: Session
+    private var wrongTries = 0
+    /// Output that the peer has not read, as counted against the limit of memory.
+    private var countedOutput = 0
+    /// Whether the server's table of watchers holds this session.
+    private var watchedPlayer: PlayerID?
+    /// Whether it did before the `WATCH` that is under way, which leaves it so if it fails.
+    private var watchWasOn = false
+
+    init(server: SyncServer, connection: Connection) {
+        self.server = server
+        self.connection = connection
+        session = Session(server: server.description)
+    }
+
+    /// The player and the device that are signed in.
+    var identity: (player: PlayerID, device: DeviceID)? {
+        if case .ready(let player, let device) = session.state { (player, device) } else { nil }
+    }
+
+    /// Greets; called once.
+    func open() {
+        connection.start(delegate: self)
+        act { $0.connectionOpened(at: Clock.now(), into: &$1) }
+    }
+
+    /// Tells a watcher that there is something up to a revision.
+    func changed(upTo revision: Revision) {
+        act { $0.changed(upTo: revision, into: &$1) }
+    }
+
+    /// Lets the client finish what it began, then says why and closes.
+    func drain(_ reason: WireError) {
+        act { $0.drain(reason, into: &$1) }
+    }
+
+    /// Says why and closes; results that are under way are forgotten.
+    func hangUp(_ reason: WireError) {
+        act { $0.hangUp(reason, into: &$1) }
+    }
+
+    // MARK: Results
+
+    func signInFinished(_ request: RequestID, _ result: Result<SignIn, WireError>) {
+        switch result {
+        case .success(let signIn):
+            server.metrics.signIns += 1
+            act { $0.signedIn(request, as: signIn, into: &$1) }
+        case .failure(let error):
+            act { $0.requestFailed(request, error, into: &$1) }
+            guard error.code == .loginFailed || error.code == .codeInvalid else { return }
+            server.metrics.failedSignIns += 1
+            wrongTries += 1
+            if wrongTries >= server.configuration.limits.maxWrongTries {
+                hangUp(.tooManyTries(retryAfter: .seconds(10)))
+            }
+        }
+    }
+
+    func pairingFinished(_ request: RequestID, _ result: Result<PairingOffer, WireError>) {
+        switch result {
+        case .success(let offer): act { $0.pairingCodeCreated(request, offer, into: &$1) }
+        case .failure(let error): act { $0.requestFailed(request, error, into: &$1) }
+        }
+    }
+
+    func readFinished(_ request: RequestID, _ result: Result<[UInt8], WireError>) {
+        switch result {
+        case .success(let lines): act { $0.readFinished(request, lines: lines, into: &$1) }
+        case .failure(let error): act { $0.requestFailed(request, error, into: &$1) }
+        }
+    }
+
+    func watchFinished(_ request: RequestID, since: Revision, _ result: Result<Revision, WireError>) {
+        switch result {
+        case .success(let revision) where since > revision:
+            if !watchWasOn { endWatch() }
+            act { $0.requestFailed(request, .cursorAhead(revision: revision), into: &$1) }
+        case .success(let revision): act { $0.watchEstablished(request, revision: revision, into: &$1) }
+        case .failure(let error):
+            if !watchWasOn { endWatch() }
+            act { $0.requestFailed(request, error, into: &$1) }
+        }
+    }
+
+    // MARK: The session's machine
+
+    /// Hands an event to the session and carries out what follows.
+    private func act(_ event: (inout Session, inout Session.Effects) -> Void) {
+        var effects = server.takeEffects()
+        event(&session, &effects)
+        carryOut(&effects)
+    }
+
+    private func carryOut(_ effects: inout Session.Effects) {
+        if !effects.output.isEmpty {
+            connection.write(effects.output)
+            if connection.isOutputBlocked {
+                countOutput(connection.pendingOutputBytes)
+                session.outputBlocked(into: &effects)
+            }
+        }
+        for action in effects.actions { carryOut(action) }
+        server.giveBack(effects)
+    }
+
+    private func carryOut(_ action: Session.Action) {
+        switch action {
+        case .signIn(let token, let request): server.accounts.signIn(token, request, self)
+        case .register(let device, let request): server.accounts.register(device: device, request, self)
+        case .createPairingCode(let player, let device, let request):
+            server.accounts.createPairingCode(of: player, device: device, request, self)
+        case .redeem(let code, let device, let request):
+            server.accounts.redeem(code, device: device, request, self)
+        case .push(let push, let player, let device, let request):
+            server.push(push, of: player, device: device, request, self)
+        case .read(let read, let player, let request): server.reader.read(read, of: player, request, self)
+        case .watch(let since, let player, let request):
+            // The subscription comes first: what is pushed while the counter is read is told, too.
+            watchWasOn = watchedPlayer != nil
+            beginWatch(player)
+            server.reader.lastRevision(of: player, since: since, request, self)
+        case .unwatch: endWatch()
+        case .pauseReading: connection.pauseReading()
+        case .resumeReading: connection.resumeReading()
+        case .close:
+            endWatch()
+            connection.closeAfterFlush()
+        }
+    }
+
+    private func beginWatch(_ player: PlayerID) {
+        guard watchedPlayer == nil else { return }
+        watchedPlayer = player
+        server.watchers.add(self, of: player)
+    }
+
+    private func endWatch() {
+        guard let player = watchedPlayer else { return }
+        watchedPlayer = nil
+        server.watchers.remove(self, of: player)
+    }
+
+    /// Counts what a peer that does not read leaves in memory.
+    private func countOutput(_ bytes: Int) {
+        server.pendingBytes += bytes - countedOutput
+        countedOutput = bytes
+    }
+}
+
+extension ClientSession: ConnectionDelegate {
+    func lineReceived(_ line: Span<UInt8>, on connection: Connection) {
+        server.metrics.commands += 1
+        var effects = server.takeEffects()
+        session.lineReceived(line, at: Clock.now(), into: &effects)
+        carryOut(&effects)
+    }
+
+    func lineTooLong(on connection: Connection) {
+        act { $0.lineTooLong(into: &$1) }
+    }
+
+    func outputDrained(on connection: Connection) {
+        countOutput(0)
+        act { $0.outputDrained(into: &$1) }
+    }
+
+    func inputEnded(on connection: Connection, unterminatedBytes: Int) {
+        act { $0.inputEnded(into: &$1) }
+    }
+
+    func ended(_ reason: Connection.EndReason, on connection: Connection) {
+        session.connectionLost()
+        endWatch()
+        countOutput(0)
+        server.sessionEnded(self)
+    }
+}
+
+extension ClientSession: PushOrigin {
+    func pushFinished(_ request: RequestID, _ result: PushResult) {
+        act { $0.pushFinished(request, result, into: &$1) }
+        if case .failure(let error) = result, error.code == .deviceRevoked { hangUp(error) }
+    }
+}

@@ -1,0 +1,127 @@
+import EventLoop
+import Postgres
+import Wire
+
+/// Database connections for everything but pushes: each carries many requests at once in libpq's pipeline mode.
+///
+/// A request waits while no connection is ready, up to its deadline; one that may be repeated survives the loss of its
+/// connection.
+final class DatabasePool {
+    /// What a request gets: rows, or why not.
+    typealias Completion = (Result<QueryResult, DatabaseError>) -> Void
+
+    private struct Request {
+        let statement: Statement
+        let parameters: ParameterList
+        let isRepeatable: Bool
+        let deadline: ContinuousClock.Instant
+        let completion: Completion
+    }
+
+    /// Requests that one connection carries at a time; PostgreSQL works on one of them.
+    private static let maxUnderWay = 32
+
+    private let loop: EventLoop
+    private let links: [DatabaseLink]
+    private let timeout: Duration
+    private let log: Log
+    private var underWay: [Int]
+    private var waiting = FIFO<Request>()
+    private var sweep: EventLoop.Timer?
+
+    init(loop: EventLoop, links: [DatabaseLink], timeout: Duration, log: Log) {
+        self.loop = loop
+        self.log = log
+        self.links = links
+        self.timeout = timeout
+        underWay = links.map { _ in 0 }
+        for link in links { link.whenReady { [weak self] _ in self?.sendWaiting() } }
+    }
+
+    /// Begins to connect.
+    func start() {
+        for link in links { link.start() }
+    }
+
+    /// Whether nothing waits and nothing is under way.
+    var isIdle: Bool { waiting.isEmpty && underWay.allSatisfy { $0 == 0 } }
+
+    /// Whether a connection is ready.
+    var isReady: Bool { links.contains { $0.connection != nil } }
+
+    /// Runs a statement and calls back once.
+    ///
+    /// - Parameter isRepeatable: running it twice is the same as running it once.
+    func execute(
+        _ statement: Statement, _ parameters: ParameterList, isRepeatable: Bool, _ completion: @escaping Completion
+    ) {
+        let request = Request(
+            statement: statement, parameters: parameters, isRepeatable: isRepeatable, deadline: loop.now + timeout,
+            completion: completion)
+        if waiting.isEmpty, let index = freest() {
+            send(request, over: index)
+        } else {
+            waiting.append(request)
+            startSweep()
+        }
+    }
+
+    private func freest() -> Int? {
+        var best: Int?
+        for index in links.indices where links[index].connection != nil && underWay[index] < Self.maxUnderWay {
+            if best.map({ underWay[index] < underWay[$0] }) ?? true { best = index }
+        }
+        return best
+    }
+
+    private func send(_ request: Request, over index: Int) {
+        guard let connection = links[index].connection else { return waiting.append(request) }
+        underWay[index] += 1
+        connection.execute(request.statement, request.parameters) { [weak self] result in
+            guard let self else { return request.completion(result) }
+            underWay[index] -= 1
+            if case .failure(let error) = result, error.isRetryable, request.isRepeatable,
+                loop.now < request.deadline
+            {
+                waiting.append(request)
+                startSweep()
+            } else {
+                if case .failure(let error) = result, !error.isRetryable {
+                    log(.error, "request-failed", ["statement": request.statement.name, "error": error])
+                }
+                request.completion(result)
+            }
+            sendWaiting()
+        }
+    }
+
+    private func sendWaiting() {
+        while !waiting.isEmpty, let index = freest(), let request = waiting.popFirst() { send(request, over: index) }
+    }
+
+    private func startSweep() {
+        guard sweep == nil else { return }
+        sweep = EventLoop.Timer(on: loop, after: .milliseconds(250), every: .milliseconds(250)) { [weak self] in
+            self?.expire()
+        }
+    }
+
+    private func expire() {
+        let now = loop.now
+        for request in waiting.removeAll(where: { $0.deadline <= now }) {
+            request.completion(.failure(DatabaseError(.timeout, "no database connection was ready in time")))
+        }
+        sendWaiting()
+        if waiting.isEmpty { sweep = nil }
+    }
+}
+
+extension DatabaseError {
+    /// What a client is told: that the database is away, or that the server made a mistake. Never the database's words.
+    var wireError: WireError {
+        switch kind {
+        case .connection, .timeout, .cancelled: .unavailable()
+        case .server, .protocol: isRetryable ? .unavailable() : .internalError()
+        }
+    }
+}

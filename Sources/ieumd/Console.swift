@@ -1,0 +1,20 @@
+import Foundation
+
+/// Words for a person: data on standard output, talk on standard error.
+enum Console {
+    static func output(_ text: String) { write(text, STDOUT_FILENO) }
+
+    static func error(_ message: String, hint: String?) {
+        write("ieumd: \(message)\n" + (hint.map { "\($0)\n" } ?? ""), STDERR_FILENO)
+    }
+
+    /// Writes everything at once, so that lines of several writers do not mix and nothing waits in a buffer.
+    private static func write(_ text: String, _ descriptor: Int32) {
+        var bytes = Array(text.utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 && errno != EINTR { return }
+            bytes = bytes.dropFirst(max(0, count))
+        }
+    }
+}

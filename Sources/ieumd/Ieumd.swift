@@ -1,0 +1,67 @@
+import Arguments
+import Foundation
+import SyncServer
+
+/// The daemon's program: finds the command and runs it.
+@main
+struct Ieumd {
+    static func main() {
+        exit(run(Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment))
+    }
+
+    private static let overview = """
+        ieumd: the sync server of Ieum
+
+        Usage: ieumd <command> [options]
+        Example: ieumd serve                      a server on its own private PostgreSQL
+                 ieumd serve --database 'host=db1 dbname=ieum user=ieum'
+
+        Commands:
+          serve           run the server
+          migrate         bring a database's schema up to date, or look at it: ieumd migrate help
+          psql            open psql on the database
+          restore-epoch   begin a new epoch, after a backup was restored
+          version         print the version
+          help COMMAND    print a command's help
+
+        """
+    private static let commands = ["serve", "migrate", "psql", "restore-epoch", "version", "help"]
+
+    private static func run(_ arguments: [String], environment: [String: String]) -> Int32 {
+        guard let command = arguments.first else {
+            Console.output(overview)
+            return 2
+        }
+        let rest = Array(arguments.dropFirst())
+        if rest.contains("--help"), command != "migrate" { return help(command) }
+        do throws(UsageError) {
+            switch command {
+            case "serve": return try ServeCommand(rest, environment: environment).run()
+            case "migrate": return Migrations.run(rest, environment: environment)
+            case "psql": return try PsqlCommand(rest, environment: environment).run()
+            case "restore-epoch": return try RestoreEpochCommand(rest, environment: environment).run()
+            case "version", "--version":
+                Console.output("ieumd \(SyncServerVersion.current)\n")
+                return 0
+            case "help", "--help", "-h": return help(rest.first)
+            default:
+                let near = nearest(to: command, in: commands).map { " Did you mean \($0)?" } ?? ""
+                throw UsageError("there is no command \(command).\(near)", usage: "ieumd <command> [options]")
+            }
+        } catch {
+            Console.error(error.message, hint: error.usage.map { "Usage: \($0)" })
+            return 2
+        }
+    }
+
+    private static func help(_ command: String?) -> Int32 {
+        switch command {
+        case "serve": Console.output(ServeOptions.spec.help)
+        case "psql": Console.output(PsqlCommand.spec.help)
+        case "restore-epoch": Console.output(RestoreEpochCommand.spec.help)
+        case "migrate": return Migrations.run(["help"], environment: [:])
+        default: Console.output(overview)
+        }
+        return 0
+    }
+}

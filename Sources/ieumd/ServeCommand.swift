@@ -1,0 +1,142 @@
+import Arguments
+import EventLoop
+import Foundation
+import Migrator
+import Postgres
+import SyncServer
+
+/// `ieumd serve`: brings database, schema check, loop and server together, and takes them down again.
+struct ServeCommand {
+    private let configuration: ServerConfiguration
+    private let choice: DatabaseChoice
+    private let log: Log
+
+    /// Checks the arguments.
+    init(_ arguments: [String], environment: [String: String]) throws(UsageError) {
+        let parsed = try ParsedArguments(arguments, of: ServeOptions.spec, environment: environment)
+        configuration = try ServeOptions.configuration(parsed)
+        choice = try DatabaseChoice(parsed, environment: environment)
+        guard let level = Log.Level(name: parsed.string("log") ?? "") else {
+            throw UsageError("--log is debug, info, warning or error, not \"\(parsed.string("log") ?? "")\"")
+        }
+        log = Log(level: level)
+    }
+
+    /// Serves until a signal; gives the exit code.
+    func run() -> Int32 {
+        raiseDescriptorLimit()
+        let database = choice.conninfo == nil ? PrivateDatabase(directory: choice.directory) : nil
+        defer { database?.stop() }
+        do {
+            let conninfo = try choice.conninfo ?? start(database)
+            try prepareSchema(conninfo, isPrivate: database != nil)
+            let epoch = try readEpoch(conninfo)
+            return try serve(conninfo, epoch, database)
+        } catch let failure as StartFailure {
+            Console.error(failure.message, hint: failure.hint)
+            return failure.exitCode
+        } catch {
+            Console.error("\(error)", hint: nil)
+            return 1
+        }
+    }
+
+    private func start(_ database: PrivateDatabase?) throws -> String {
+        guard let database else { return "" }
+        log(.info, "postgres-starting", ["directory": choice.directory])
+        do throws(PrivateDatabaseError) {
+            return try database.start()
+        } catch {
+            throw StartFailure(exitCode: 4, message: error.message, hint: error.hint)
+        }
+    }
+
+    /// A private database is brought up to date; a database of the operator's is only looked at.
+    private func prepareSchema(_ conninfo: String, isPrivate: Bool) throws {
+        do throws(MigrationError) {
+            let migrator = try Migrations.migrator(conninfo) { event in
+                if case .waiting(let holder, _) = event {
+                    log(.warning, "migration-waits", ["for": holder.description])
+                }
+            }
+            let plan = try migrator.status()
+            guard plan.conflicts.isEmpty, !plan.isAhead else {
+                throw MigrationError(.conflict, plan.conflicts)
+            }
+            guard plan.pendingCount > 0 else { return }
+            guard isPrivate else {
+                throw MigrationError(
+                    .conflict, "the database is behind: \(plan.pendingCount) migrations are pending",
+                    hint: "Run: ieumd migrate up, with the same --database.")
+            }
+            let result = try migrator.up()
+            for file in result.applied { log(.info, "migrated", ["file": file.name, "ms": file.milliseconds]) }
+        } catch {
+            throw StartFailure(exitCode: error.exitCode, message: "\(error)", hint: nil)
+        }
+    }
+
+    private func readEpoch(_ conninfo: String) throws -> UUID {
+        do throws(DatabaseError) {
+            let rows = try BlockingConnection(conninfo, applicationName: "ieumd").query("SELECT epoch FROM server")
+            guard rows.rowCount == 1 else { throw DatabaseError(.protocol, "the table server is empty") }
+            return try rows.uuid(0, 0)
+        } catch {
+            throw StartFailure(exitCode: 4, message: "\(error)", hint: error.hint)
+        }
+    }
+
+    private func serve(_ conninfo: String, _ epoch: UUID, _ database: PrivateDatabase?) throws -> Int32 {
+        let loop = try EventLoop()
+        var configuration = configuration
+        configuration.database = conninfo
+        let server = try SyncServer(configuration: configuration, epoch: epoch, loop: loop, log: log)
+        do throws(EventLoopError) {
+            try server.start()
+        } catch {
+            throw StartFailure(
+                exitCode: 1, message: "\(error)",
+                hint: "Is another ieumd running? Choose other ports with --listen and --metrics.")
+        }
+        database?.supervise(on: loop, log: log)
+        let signals = try [SIGTERM, SIGINT].map { number in
+            try SignalWatch(on: loop, signal: number) {
+                if server.isDraining { exit(128 + number) }
+                log(.info, "draining", ["signal": number == SIGTERM ? "SIGTERM" : "SIGINT"])
+                server.drain { loop.stop() }
+            }
+        }
+        let hangUp = try SignalWatch(on: loop, signal: SIGHUP) { log(.info, "nothing-to-reload") }
+        let host = configuration.host.contains(":") ? "[\(configuration.host)]" : configuration.host
+        Console.output("listening on \(host):\(server.port)\n")
+        log(
+            .info, "started",
+            [
+                "version": SyncServerVersion.current, "address": "\(host):\(server.port)",
+                "epoch": epoch.uuidString.lowercased(),
+            ])
+        loop.run()
+        withExtendedLifetime((signals, hangUp)) {}
+        log(.info, "stopped")
+        return 0
+    }
+
+    /// Each client takes a descriptor; the system's default of 1,024 is meant for programs that use select().
+    private func raiseDescriptorLimit() {
+        var limit = rlimit()
+        let resource = __rlimit_resource_t(UInt32(RLIMIT_NOFILE.rawValue))
+        guard getrlimit(resource, &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(resource, &limit)
+        let wanted = configuration.limits.maxConnections + 64
+        guard limit.rlim_cur < rlim_t(wanted) else { return }
+        log(.warning, "few-descriptors", ["limit": limit.rlim_cur, "wanted": wanted])
+    }
+}
+
+/// Why the server did not start.
+private struct StartFailure: Error {
+    var exitCode: Int32
+    var message: String
+    var hint: String?
+}

@@ -1,0 +1,120 @@
+import Arguments
+import SyncServer
+
+/// The options of `ieumd serve`, and the configuration that they make.
+enum ServeOptions {
+    static let spec = CommandSpec(
+        "ieumd serve", "run the sync server",
+        options: DatabaseChoice.options + [
+            OptionSpec(
+                "listen", "HOST:PORT", default: "127.0.0.1:4386", environment: "IEUM_LISTEN",
+                help: "where clients connect; port 0 takes a free one"),
+            OptionSpec("insecure", environment: "IEUM_INSECURE", help: "speak plain TCP off loopback, too"),
+            OptionSpec(
+                "metrics", "HOST:PORT", default: "127.0.0.1:4387", environment: "IEUM_METRICS",
+                help: "where /metrics, /healthz and /readyz answer, or off"),
+            OptionSpec(
+                "registration", "open|closed", default: "open", environment: "IEUM_REGISTRATION",
+                help: "whether anyone may register a player"),
+            OptionSpec(
+                "log", "LEVEL", default: "info", environment: "IEUM_LOG", help: "debug, info, warning or error"),
+        ] + limits,
+        examples: [
+            "ieumd serve",
+            "ieumd serve --database 'host=db1 dbname=ieum user=ieum' --listen 127.0.0.1:4386",
+        ],
+        exitCodes: [
+            (0, "stopped by a signal, everything accepted was answered"), (1, "failed"), (2, "usage"),
+            (3, "the database's schema is behind or ahead"), (4, "the database cannot be reached"),
+        ])
+
+    private static let limits = [
+        OptionSpec(
+            "lanes", "N", default: "2", environment: "IEUM_LANES", help: "database connections that carry pushes"),
+        OptionSpec(
+            "readers", "N", default: "2", environment: "IEUM_READERS",
+            help: "database connections that carry pulls and sign-ins"),
+        OptionSpec(
+            "max-connections", "N", default: "16384", environment: "IEUM_MAX_CONNECTIONS",
+            help: "open client connections"),
+        OptionSpec(
+            "max-line", "BYTES", default: "1048576", environment: "IEUM_MAX_LINE", help: "bytes of one line"),
+        OptionSpec(
+            "max-pipelined", "N", default: "128", environment: "IEUM_MAX_PIPELINED",
+            help: "pushes of one connection that may be under way"),
+        OptionSpec(
+            "max-pending", "BYTES", default: "268435456", environment: "IEUM_MAX_PENDING",
+            help: "bytes of accepted pushes and unread replies in memory"),
+        OptionSpec(
+            "max-page", "BYTES", default: "1048576", environment: "IEUM_MAX_PAGE",
+            help: "bytes of states that one PULL brings"),
+        OptionSpec(
+            "max-batch", "N", default: "512", environment: "IEUM_MAX_BATCH", help: "pushes in one batch"),
+        OptionSpec(
+            "idle-timeout", "SECONDS", default: "900", environment: "IEUM_IDLE_TIMEOUT",
+            help: "how long a connection may be silent"),
+        OptionSpec(
+            "write-timeout", "SECONDS", default: "60", environment: "IEUM_WRITE_TIMEOUT",
+            help: "how long a peer may leave replies unread"),
+        OptionSpec(
+            "request-timeout", "SECONDS", default: "15", environment: "IEUM_REQUEST_TIMEOUT",
+            help: "how long a command may wait for PostgreSQL"),
+        OptionSpec(
+            "drain-timeout", "SECONDS", default: "20", environment: "IEUM_DRAIN_TIMEOUT",
+            help: "how long accepted work may take after SIGTERM"),
+    ]
+
+    /// Makes the server's configuration; the database's address is filled in later.
+    static func configuration(_ parsed: ParsedArguments) throws(UsageError) -> ServerConfiguration {
+        var result = ServerConfiguration()
+        (result.host, result.port) = try address(parsed.string("listen") ?? "", option: "listen")
+        guard isLoopback(result.host) || parsed.flag("insecure") else {
+            throw UsageError(
+                "--listen \(result.host) is not a loopback address, and TLS is not set up: tokens and games would "
+                    + "travel in the clear; put a TLS proxy in front, or give --insecure on a network that you trust")
+        }
+        let metrics = parsed.string("metrics") ?? "off"
+        result.metrics = metrics == "off" ? nil : try address(metrics, option: "metrics")
+        switch parsed.string("registration") {
+        case "open": result.isRegistrationOpen = true
+        case "closed": result.isRegistrationOpen = false
+        case let other: throw UsageError("--registration is open or closed, not \"\(other ?? "")\"")
+        }
+        var limits = ServerConfiguration.Limits()
+        limits.lanes = try parsed.integer("lanes", in: 1...64) ?? limits.lanes
+        limits.readers = try parsed.integer("readers", in: 1...64) ?? limits.readers
+        limits.maxConnections = try parsed.integer("max-connections", in: 1...1_000_000) ?? limits.maxConnections
+        limits.maxLineBytes = try parsed.integer("max-line", in: 1024...67_108_864) ?? limits.maxLineBytes
+        limits.maxPipelinedPushes = try parsed.integer("max-pipelined", in: 1...65_536) ?? limits.maxPipelinedPushes
+        limits.maxPendingBytes =
+            try parsed.integer("max-pending", in: 1_048_576...1_099_511_627_776) ?? limits.maxPendingBytes
+        limits.maxPageBytes = try parsed.integer("max-page", in: 1024...268_435_456) ?? limits.maxPageBytes
+        limits.maxBatchRows = try parsed.integer("max-batch", in: 1...10_000) ?? limits.maxBatchRows
+        limits.idleTimeout = try parsed.seconds("idle-timeout", in: 0.1...86_400) ?? limits.idleTimeout
+        limits.writeTimeout = try parsed.seconds("write-timeout", in: 0.1...86_400) ?? limits.writeTimeout
+        limits.requestTimeout = try parsed.seconds("request-timeout", in: 0.1...3600) ?? limits.requestTimeout
+        limits.drainTimeout = try parsed.seconds("drain-timeout", in: 0...3600) ?? limits.drainTimeout
+        result.limits = limits
+        return result
+    }
+
+    /// Splits `host:port` and `[v6]:port`.
+    static func address(_ text: String, option: String) throws(UsageError) -> (host: String, port: Int) {
+        guard let colon = text.lastIndex(of: ":"), let port = Int(text[text.index(after: colon)...]),
+            (0...65_535).contains(port)
+        else {
+            throw UsageError("--\(option) takes HOST:PORT, e.g. 127.0.0.1:4386, not \"\(text)\"")
+        }
+        var host = text[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
+        guard !host.isEmpty, host.contains(":") == text.hasPrefix("[") else {
+            throw UsageError("--\(option) takes HOST:PORT, and an IPv6 address in brackets, not \"\(text)\"")
+        }
+        return (String(host), port)
+    }
+
+    private static func isLoopback(_ host: String) -> Bool {
+        host == "localhost" || host == "::1"
+            || (host.hasPrefix("127.") && host.allSatisfy { $0.isNumber || $0 == "." })
+    }
+}

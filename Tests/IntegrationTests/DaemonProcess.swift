@@ -1,0 +1,157 @@
+import Foundation
+import Testing
+
+/// A running `ieumd serve` on a free port, with a data directory of its own. Killed when the object goes.
+///
+/// `@unchecked`: tests share a daemon by its port and process id, which never change; only the owner stops it.
+final class DaemonProcess: @unchecked Sendable {
+    /// The port that clients connect to.
+    let port: Int
+    /// The daemon's process id.
+    var processID: pid_t { process.processIdentifier }
+    /// Where it keeps its data.
+    let directory: URL
+    private let process: Process
+    private let ownsDirectory: Bool
+    /// Stays open, so that the daemon can go on writing.
+    private let output: Pipe
+
+    /// Starts the daemon and waits for its `listening on` line.
+    ///
+    /// - Parameters:
+    ///   - database: a connection string; nil for a private PostgreSQL in `directory`.
+    ///   - directory: the data directory; nil for a new temporary one that is removed at the end.
+    init(database: String? = nil, directory: URL? = nil, port: Int = 0, options: [String] = []) throws {
+        ownsDirectory = directory == nil
+        self.directory = try directory ?? TemporaryDirectory.make()
+        process = Process()
+        process.executableURL = Programs.url("ieumd")
+        process.arguments =
+            [
+                "serve", "--listen", "127.0.0.1:\(port)", "--data-directory", self.directory.path, "--metrics", "off",
+            ] + (database.map { ["--database", $0] } ?? []) + options
+        let output = Pipe()
+        process.standardOutput = output
+        let logURL = self.directory.appendingPathComponent("ieumd.log")
+        if !FileManager.default.fileExists(atPath: logURL.path) {
+            _ = FileManager.default.createFile(atPath: logURL.path, contents: nil)
+        }
+        let log = try FileHandle(forWritingTo: logURL)
+        _ = try log.seekToEnd()
+        process.standardError = log
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        var reader = LineReader(output.fileHandleForReading.fileDescriptor)
+        let line = try reader.next(timeout: 120)
+        guard let line, line.hasPrefix("listening on "), let port = line.split(separator: ":").last.flatMap({ Int($0) })
+        else {
+            process.terminate()
+            process.waitUntilExit()
+            let text = (try? String(contentsOf: logURL, encoding: .utf8)) ?? ""
+            throw StartError(description: "ieumd did not start: \(line ?? "no line"); its log:\n\(text.suffix(3000))")
+        }
+        self.port = port
+        self.output = output
+    }
+
+    /// What the daemon wrote on standard error so far.
+    var log: String {
+        (try? String(contentsOf: directory.appendingPathComponent("ieumd.log"), encoding: .utf8)) ?? ""
+    }
+
+    /// Ends the daemon with SIGKILL and waits for its end.
+    func kill() {
+        if process.isRunning { Foundation.kill(processID, SIGKILL) }
+        process.waitUntilExit()
+    }
+
+    /// Ends the daemon with SIGTERM, waits, and gives its exit code (negative: the signal that ended it).
+    func stop() -> Int32 {
+        if process.isRunning { process.terminate() }
+        return waitForExit()
+    }
+
+    /// Waits for the daemon's own end and gives its exit code (negative: the signal that ended it).
+    func waitForExit() -> Int32 {
+        process.waitUntilExit()
+        return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+    }
+
+    deinit {
+        kill()
+        if ownsDirectory { try? FileManager.default.removeItem(at: directory) }
+    }
+}
+
+struct StartError: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// Where the programs lie that were built beside the tests.
+enum Programs {
+    static func url(_ name: String) -> URL {
+        let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
+        var folder = URL(fileURLWithPath: bundle).deletingLastPathComponent()
+        while folder.path.contains(".xctest") { folder.deleteLastPathComponent() }
+        return folder.appendingPathComponent(name)
+    }
+
+    /// Runs a program to its end and gives what it said.
+    static func run(
+        _ name: String, _ arguments: [String], environment: [String: String] = [:], input: String? = nil
+    ) throws -> (status: Int32, output: String, error: String) {
+        let process = Process()
+        process.executableURL = url(name)
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        let (output, error, inputPipe) = (Pipe(), Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = error
+        process.standardInput = input == nil ? FileHandle.nullDevice : inputPipe
+        try process.run()
+        if let input {
+            try inputPipe.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+            try inputPipe.fileHandleForWriting.close()
+        }
+        // Both pipes are drained side by side, or a long text on one would block the program.
+        let errorReader = Thread.collecting(error.fileHandleForReading)
+        let outputData = output.fileHandleForReading.readDataToEndOfFile()
+        let errorData = errorReader()
+        process.waitUntilExit()
+        let status = process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+        return (status, String(decoding: outputData, as: UTF8.self), String(decoding: errorData, as: UTF8.self))
+    }
+}
+
+/// Temporary folders that a daemon's unprivileged PostgreSQL can reach.
+enum TemporaryDirectory {
+    static func make() throws -> URL {
+        let url = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent(
+            "ieum-test-" + UUID().uuidString.prefix(8).lowercased())
+        try FileManager.default.createDirectory(
+            at: url, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o755])
+        return url
+    }
+}
+
+extension Thread {
+    /// Reads a handle to its end on a thread of its own; the returned closure waits for it.
+    fileprivate static func collecting(_ handle: FileHandle) -> () -> Data {
+        final class Box: @unchecked Sendable {
+            // Written once before the semaphore is signalled, read after it was waited for.
+            var data = Data()
+        }
+        let box = Box()
+        let done = DispatchSemaphore(value: 0)
+        let descriptor = handle.fileDescriptor
+        Thread.detachNewThread {
+            box.data = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false).readDataToEndOfFile()
+            done.signal()
+        }
+        return {
+            done.wait()
+            withExtendedLifetime(handle) {}
+            return box.data
+        }
+    }
+}
