@@ -5,7 +5,8 @@ import Testing
 
 @Suite("Reading commands")
 struct CommandParserTests {
-    private static let tokenText = "AAAAAAAAAAAAAAAAAAAAAA.AQAAAAAAAAAAAAAAAAAAAA.AgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+    private static let tokenText =
+        "AAAAAAAAAAAAAAAAAAAAAA.AQAAAAAAAAAAAAAAAAAAAA.AgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
     private func parse(_ line: String, limits: Limits = Limits()) throws(WireError) -> Command? {
         try CommandParser(limits: limits).parse(Array(line.utf8).span)
@@ -49,7 +50,8 @@ struct CommandParserTests {
             ("REGISTER device=한글", .register(device: "한글")),
             ("REGISTER colour=blue device=x shape=\"a \\\" b\"", .register(device: "x")),
             ("REGISTER base=notanumber colour= colour=", .register(device: nil)),
-            ("PAIR", .pair), ("PAIR now=true", .pair), ("UNWATCH", .unwatch), ("TIME", .time), ("PING", .ping), ("QUIT", .quit),
+            ("PAIR", .pair), ("PAIR now=true", .pair), ("UNWATCH", .unwatch), ("TIME", .time), ("PING", .ping),
+            ("QUIT", .quit),
             ("HELP", .help(topic: nil)), ("HELP push", .help(topic: "push")),
             ("PULL", .pull(since: 0, limit: nil)), ("PULL since=40", .pull(since: 40, limit: nil)),
             ("PULL limit=5 since=9223372036854775807", .pull(since: .max, limit: 5)),
@@ -66,7 +68,8 @@ struct CommandParserTests {
             ("PUSH handle.game today   {\"a\": 1}", push(nil, nil, 0, "{\"a\": 1}")),
             ("PUSH handle.game today null", push(nil, nil, 0, "null")),
             ("PUSH handle.game today true", push(nil, nil, 0, "true")),
-            ("PUSH handle.game today 5", push(nil, nil, 0, "5")), ("PUSH handle.game today \"a=b\"", push(nil, nil, 0, "\"a=b\"")),
+            ("PUSH handle.game today 5", push(nil, nil, 0, "5")),
+            ("PUSH handle.game today \"a=b\"", push(nil, nil, 0, "\"a=b\"")),
             ("PUSH handle.game today base=0 []", push(nil, 0, 0, "[]")),
             (
                 "PUSH handle.game today schema=3 base=40 x=y saved=2026-11-29T11:59:58.12Z {\"base\":\"base=1\"}",
@@ -130,8 +133,10 @@ struct CommandParserTests {
         Bad("LINK", .missingArgument, "code"), Bad("LINK device=x", .missingArgument, "code"),
         Bad("LOGIN secret", .invalidArgument, "token"), Bad("LOGIN \(tokenText)B", .invalidArgument, "token"),
         Bad("LINK 7K3M", .invalidArgument, "code"), Bad("LINK 7K3M Q9TD", .invalidArgument, "code"),
-        Bad("PUSH a b", .missingState), Bad("PUSH a b base=1", .missingState), Bad("PUSH a b base=1  \t", .missingState),
-        Bad("PUSH a b c", .invalidJSON), Bad("PUSH a b {} base=1", .invalidJSON), Bad("PUSH a b Base=1 {}", .invalidJSON),
+        Bad("PUSH a b", .missingState), Bad("PUSH a b base=1", .missingState),
+        Bad("PUSH a b base=1  \t", .missingState),
+        Bad("PUSH a b c", .invalidJSON), Bad("PUSH a b {} base=1", .invalidJSON),
+        Bad("PUSH a b Base=1 {}", .invalidJSON),
         Bad("PUSH a b base =1 {}", .invalidJSON), Bad("PUSH a b {\"answer\":", .invalidJSON),
         Bad("PUSH a b {} {}", .invalidJSON),
         Bad("PUSH a b \"\(String(repeating: "x", count: 99))\"", .stateTooLarge),
@@ -139,7 +144,8 @@ struct CommandParserTests {
         Bad("PING \(String(repeating: "x", count: 396))", .lineTooLong),
         Bad("PUSH 1a b {}", .invalidID, "collection"), Bad("PUSH a A=b {}", .invalidID, "id"),
         Bad("PUSH a b\u{3000}c {}", .invalidID, "id"), Bad("PUSH a \u{1112}\u{1161} {}", .invalidID, "id"),
-        Bad("PUSH a b base=1 base=1 {}", .repeatedArgument, "base"), Bad("PULL since=1 limit=2 since=1", .repeatedArgument, "since"),
+        Bad("PUSH a b base=1 base=1 {}", .repeatedArgument, "base"),
+        Bad("PULL since=1 limit=2 since=1", .repeatedArgument, "since"),
         Bad("HELLO client=a client=a", .repeatedArgument, "client"),
         Bad("PUSH a b base=-1 {}", .invalidArgument, "base"), Bad("PUSH a b base=+1 {}", .invalidArgument, "base"),
         Bad("PUSH a b base= {}", .invalidArgument, "base"), Bad("PUSH a b base=1.0 {}", .invalidArgument, "base"),
@@ -155,17 +161,23 @@ struct CommandParserTests {
         Bad("PULL since=x", .invalidArgument, "since"), Bad("GET a b revision=0", .invalidArgument, "revision"),
         Bad("HISTORY a b before=0", .invalidArgument, "before"),
         Bad("REGISTER device=", .invalidArgument, "device"), Bad("REGISTER device=\"\"", .invalidArgument, "device"),
-        Bad("REGISTER device=\"a\\nb\"", .invalidArgument, "device"), Bad("REGISTER device=\"a\tb\"", .invalidArgument, "device"),
+        Bad("REGISTER device=\"a\\nb\"", .invalidArgument, "device"),
+        Bad("REGISTER device=\"a\tb\"", .invalidArgument, "device"),
         Bad("REGISTER device=\"a\\u0000b\"", .invalidArgument, "device"),
         Bad("REGISTER device=\"\\ud800\"", .invalidArgument, "device"),
         Bad("REGISTER device=\"\\x\"", .invalidArgument, "device"),
         Bad("REGISTER device=a\u{85}b", .invalidArgument, "device"),
-        Bad("REGISTER device=\"open", .invalidArgument, "device"), Bad("REGISTER device=\"open\\\"", .invalidArgument, "device"),
-        Bad("REGISTER device=\"a\"b", .invalidArgument, "device"), Bad("REGISTER device=\"\\", .invalidArgument, "device"),
+        Bad("REGISTER device=\"open", .invalidArgument, "device"),
+        Bad("REGISTER device=\"open\\\"", .invalidArgument, "device"),
+        Bad("REGISTER device=\"a\"b", .invalidArgument, "device"),
+        Bad("REGISTER device=\"\\", .invalidArgument, "device"),
         Bad("REGISTER device=\(String(repeating: "한", count: 65))", .invalidArgument, "device"),
-        Bad("PING pong", .unexpectedArgument), Bad("PING {}", .unexpectedArgument), Bad("TIME \"x\"", .unexpectedArgument),
-        Bad("REGISTER my iPad", .unexpectedArgument), Bad("PULL 40", .unexpectedArgument), Bad("WATCH since=1 now", .unexpectedArgument),
-        Bad("GET a b c", .unexpectedArgument), Bad("DELETE a b {}", .unexpectedArgument), Bad("QUIT now", .unexpectedArgument),
+        Bad("PING pong", .unexpectedArgument), Bad("PING {}", .unexpectedArgument),
+        Bad("TIME \"x\"", .unexpectedArgument),
+        Bad("REGISTER my iPad", .unexpectedArgument), Bad("PULL 40", .unexpectedArgument),
+        Bad("WATCH since=1 now", .unexpectedArgument),
+        Bad("GET a b c", .unexpectedArgument), Bad("DELETE a b {}", .unexpectedArgument),
+        Bad("QUIT now", .unexpectedArgument),
         Bad("HELP push pull", .unexpectedArgument), Bad("LOGIN \(tokenText) x", .unexpectedArgument),
         Bad("HELLO x", .unexpectedArgument), Bad("PAIR x", .unexpectedArgument), Bad("UNWATCH x", .unexpectedArgument),
         Bad("PI\0NG", .invalidCharacter), Bad("PING\r\r", .invalidCharacter), Bad("PING \u{1B}[2J", .invalidCharacter),
@@ -240,7 +252,8 @@ struct CommandParserTests {
 
     @Test("a message shows little of what a peer sent, and nothing of it ends the line")
     func messagesAreShort() throws {
-        for line in [String(repeating: "x", count: 1_000_000), "PING " + String(repeating: "\u{2028}", count: 100_000)] {
+        for line in [String(repeating: "x", count: 1_000_000), "PING " + String(repeating: "\u{2028}", count: 100_000)]
+        {
             let error = #expect(throws: WireError.self) { try parse(line) }
             var printed: [UInt8] = []
             try #require(error).print(into: &printed)

@@ -49,7 +49,8 @@ struct IdentityTests {
                 #expect(!shown.contains("[\(token.secret[0]), "))
             }
         }
-        #expect(Token(player: PlayerID(UUID()), device: DeviceID(UUID()), secret: [UInt8](repeating: 0, count: 31)) == nil)
+        #expect(
+            Token(player: PlayerID(UUID()), device: DeviceID(UUID()), secret: [UInt8](repeating: 0, count: 31)) == nil)
     }
 
     @Test("a token has one text: other trailing bits, lengths, alphabets and padding are refused")
@@ -70,7 +71,8 @@ struct IdentityTests {
             }
             #expect(readable == alphabet.count / spare)
         }
-        for bad in ["", text + "=", text + "A", String(text.dropLast()), text.replacingOccurrences(of: ".", with: "-")] {
+        for bad in ["", text + "=", text + "A", String(text.dropLast()), text.replacingOccurrences(of: ".", with: "-")]
+        {
             #expect(Token(bad) == nil)
         }
         var withPlus = Array(text)
@@ -88,7 +90,9 @@ struct IdentityTests {
             #expect(PairingCode(typed) == code)
         }
         #expect(PairingCode("oOiI-lL01")?.text == "0011-1101")
-        for bad in ["", "7K3M", "7K3M-Q9T", "7K3M-Q9TDX", "7K3M-Q9TU", "7K3M Q9TD", "7K3M-Q9T한", "--------", "7K3M_Q9TD"] {
+        for bad in [
+            "", "7K3M", "7K3M-Q9T", "7K3M-Q9TDX", "7K3M-Q9TU", "7K3M Q9TD", "7K3M-Q9T한", "--------", "7K3M_Q9TD",
+        ] {
             #expect(PairingCode(bad) == nil)
         }
         #expect(PairingCode(bytes: [0, 0, 0, 0, 0])?.text == "0000-0000")
@@ -125,10 +129,12 @@ struct IdentityTests {
         "a game's key is refused with its field when it is not",
         arguments: [
             ("", "x", "collection"), ("1a", "x", "collection"), (".a", "x", "collection"), ("a b", "x", "collection"),
-            ("a/b", "x", "collection"), ("é", "x", "collection"), (String(repeating: "a", count: 65), "x", "collection"),
+            ("a/b", "x", "collection"), ("é", "x", "collection"),
+            (String(repeating: "a", count: 65), "x", "collection"),
             ("a", "", "id"), ("a", String(repeating: "b", count: 129), "id"), ("a", "x y", "id"), ("a", "x\ty", "id"),
             ("a", "x\u{A0}y", "id"), ("a", "x\u{3000}y", "id"), ("a", "x\u{85}y", "id"), ("a", "x\u{2028}y", "id"),
-            ("a", "x\u{9F}", "id"), ("a", "x\u{7F}", "id"), ("a", "x\u{0}", "id"), ("a", "a=b", "id"), ("a", "a\"b", "id"),
+            ("a", "x\u{9F}", "id"), ("a", "x\u{7F}", "id"), ("a", "x\u{0}", "id"), ("a", "a=b", "id"),
+            ("a", "a\"b", "id"),
             ("a", "e\u{301}", "id"), ("a", "\u{1112}\u{1161}\u{11AB}", "id"), ("a", "\u{212B}", "id"),
             ("a", "q\u{307}\u{323}", "id"), ("a", String(repeating: "한", count: 43), "id"),
         ])

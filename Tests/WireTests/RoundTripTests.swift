@@ -58,9 +58,11 @@ struct RoundTripTests {
         "what a server must not say is a malformed line",
         arguments: [
             "* CHANGED", "* CHANGED revision=-1", "* CHANGED revision=9223372036854775808", "*", "ERR", "IEUM",
-            "IEUM one server=x", "IEUM 1 server=x", "GAME a", "GAME a b revision=1", "GAME a= b revision=1", "VERSION a b",
+            "IEUM one server=x", "IEUM 1 server=x", "GAME a", "GAME a b revision=1", "GAME a= b revision=1",
+            "VERSION a b",
             "END more=perhaps", "END cursor=x", "ERR busy retry-after=x \"m\"", "ERR busy retry-after=1.0000 \"m\"",
-            "ERR busy \"m", "ERR busy m", "ERR busy \"\\u0000\"", "* BYE \"m\"", "OK a=\"", "OK a=\"b\"c", "OK a=\"\\ud800\"",
+            "ERR busy \"m", "ERR busy m", "ERR busy \"\\u0000\"", "* BYE \"m\"", "OK a=\"", "OK a=\"b\"c",
+            "OK a=\"\\ud800\"",
             "GONE a b revision=1 saved=1970-01-01T00:00:00Z stamp=1970-01-01T00:00:00Z "
                 + "device=3f2504e0-4f89-41d3-9a0c-0305e82c3301 schema=0 {}",
             "GAME a b revision=1 saved=1970-01-01T00:00:00Z stamp=1970-01-01T00:00:00Z "

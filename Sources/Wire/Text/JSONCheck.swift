@@ -179,7 +179,8 @@ public enum JSONCheck {
             throw Failure(reason: .malformedNumber, offset: start)
         }
         // Most numbers are short integers.
-        let hasMore = index < text.count && (text[index] == UInt8(ascii: ".") || text[index] | 0x20 == UInt8(ascii: "e"))
+        let hasMore =
+            index < text.count && (text[index] == UInt8(ascii: ".") || text[index] | 0x20 == UInt8(ascii: "e"))
         guard hasMore || integer.count > NumericRange.maxIntegerDigits else { return }
         try skipFraction(text, &index, start: start, integer: integer)
     }

@@ -32,7 +32,9 @@ extension SeededRandom {
         let later = Array("abzAZ09._-")
         let idCharacters = Array("abzAZ09._-{}[]:,/\\'`~!@#$%^&*()한글éß😀漢")
         var collection = String(first.randomElement(using: &self) ?? "a")
-        for _ in 0..<Int.random(in: 0..<64, using: &self) { collection.append(later.randomElement(using: &self) ?? "a") }
+        for _ in 0..<Int.random(in: 0..<64, using: &self) {
+            collection.append(later.randomElement(using: &self) ?? "a")
+        }
         var id = String(first.randomElement(using: &self) ?? "a")
         for _ in 0..<Int.random(in: 0..<30, using: &self) { id.append(idCharacters.randomElement(using: &self) ?? "a") }
         return try GameKey(collection: collection, id: id)
