@@ -48,7 +48,7 @@ let package = Package(
             name: "MigratorTests", dependencies: ["Migrator", "SyncServer", "Postgres", "TestSupport"],
             exclude: ["Corpus"]),
         .testTarget(name: "SyncServerTests", dependencies: ["SyncServer", "TestSupport"]),
-        .testTarget(name: "IeumClientTests", dependencies: ["IeumClient", "EventLoop", "Wire"]),
+        .testTarget(name: "IeumClientTests", dependencies: ["IeumClient", "EventLoop", "Wire", "ieum"]),
         .testTarget(
             name: "IntegrationTests",
             dependencies: ["Wire", "SyncServer", "Migrator", "Postgres", "IeumClient", "TestSupport"]),
