@@ -20,7 +20,7 @@ let package = Package(
         .target(name: "Wire"),
         .target(name: "EventLoop", dependencies: ["CLibEvent"]),
         .target(name: "Postgres", dependencies: ["CLibPQ", "EventLoop"]),
-        .target(name: "Migrator", dependencies: ["Postgres", "COpenSSL"]),
+        .target(name: "Migrator", dependencies: ["Arguments", "Postgres", "COpenSSL"]),
         .target(
             name: "SyncServer", dependencies: ["Wire", "EventLoop", "Postgres", "Migrator", "COpenSSL"],
             plugins: ["EmbedSQL"]),
@@ -44,10 +44,13 @@ let package = Package(
         .testTarget(name: "WireTests", dependencies: ["Wire"]),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
+        .executableTarget(name: "migrate-probe", dependencies: ["Migrator"], path: "Tests/MigrateProbe"),
         .testTarget(
-            name: "MigratorTests", dependencies: ["Migrator", "SyncServer", "Postgres", "TestSupport"],
+            name: "MigratorTests",
+            dependencies: ["Migrator", "SyncServer", "Postgres", "TestSupport", "migrate-probe"],
             exclude: ["Corpus"]),
         .testTarget(name: "SyncServerTests", dependencies: ["SyncServer", "TestSupport"]),
+        .testTarget(name: "IeumClientTests", dependencies: ["IeumClient", "EventLoop", "Wire", "ieum"]),
         .testTarget(
             name: "IntegrationTests",
             dependencies: ["Wire", "SyncServer", "Migrator", "Postgres", "IeumClient", "TestSupport"]),

@@ -44,14 +44,14 @@ enum Bench {
         let conductor = try Conductor()
         let bed = try TestBed(conductor, daemon: options.daemon, parent: options.folder)
         figures.set("forced_write_us", try Machine.forcedWriteMicroseconds(in: bed.folder))
-        for part in options.parts {
-            switch part {
-            case .push: try PushMeasure(bed: bed, plan: plan, states: states).run(into: &figures, progress)
-            case .pull: try PullMeasure(bed: bed, plan: plan, states: states).run(into: &figures, progress)
-            case .notice: try NoticeMeasure(bed: bed, plan: plan, states: states).run(into: &figures, progress)
-            case .idle: try IdleMeasure(bed: bed, plan: plan).run(into: &figures, progress)
-            case .stored: try StoredMeasure(bed: bed, plan: plan, states: states).run(into: &figures, progress)
+        do {
+            for part in options.parts {
+                try measure(part, Setting(bed: bed, plan: plan, states: states, progress: progress), into: &figures)
             }
+        } catch {
+            // What was measured before the failure took its time: show it.
+            print(Table(figures: figures).text, terminator: "")
+            throw error
         }
         progress.say("done")
         try makeParent(of: options.jsonPath)
@@ -59,6 +59,16 @@ enum Bench {
         print(Table(figures: figures).text, terminator: "")
         print(
             "All figures: \(options.jsonPath). How each is made and what it does not say: Documentation/benchmarks.md")
+    }
+
+    private static func measure(_ part: BenchOptions.Part, _ setting: Setting, into figures: inout Figures) throws {
+        switch part {
+        case .push: try PushMeasure(setting).run(into: &figures)
+        case .pull: try PullMeasure(setting).run(into: &figures)
+        case .notice: try NoticeMeasure(setting).run(into: &figures)
+        case .idle: try IdleMeasure(setting).run(into: &figures)
+        case .stored: try StoredMeasure(setting).run(into: &figures)
+        }
     }
 
     private static func environmentValue(_ name: String) -> String? {

@@ -35,7 +35,7 @@ struct BenchPlan {
 
     /// `make bench-quick`.
     static let quick = BenchPlan(
-        rounds: 2, yardstickSeconds: 4, push: (.seconds(1), .seconds(4)), otherPush: (.seconds(1), .seconds(2)),
+        rounds: 2, yardstickSeconds: 3, push: (.seconds(1), .seconds(3)), otherPush: (.milliseconds(500), .seconds(2)),
         pullRounds: 2, pullSeconds: 1, idleNotices: 300, busyNotices: .seconds(2), watchers: 10_000,
-        storedVersionsPerGame: 10, storedRounds: 3)
+        storedVersionsPerGame: 10, storedRounds: 2)
 }

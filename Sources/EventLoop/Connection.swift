@@ -61,7 +61,7 @@ public final class Connection {
     /// Whether the owner holds reading back.
     public internal(set) var isReadingPaused = false
 
-    let options: Options
+    var options: Options
     var loop: EventLoop?  // nil once ended, so that a pending end holds no loop
     var transport: Transport?  // nil once ended
     var reader: LineReader
@@ -113,6 +113,16 @@ public final class Connection {
         self.delegate = delegate
         phase = .open
         updateReading()
+    }
+
+    /// How long the connection may be without bytes in either direction; nil for ever. A change starts the time anew.
+    public var idleTimeout: Duration? {
+        get { options.idleTimeout }
+        set {
+            options.idleTimeout = newValue
+            lastOutput = ContinuousClock.now
+            applyTimeouts()
+        }
     }
 
     /// Closes at once; what is pending is not sent. ``ConnectionDelegate/ended(_:on:)`` follows from the loop.

@@ -9,6 +9,7 @@ extension SocketAddress {
     /// Turns a host into its addresses, in the order in which they should be tried. Names block on the resolver.
     static func resolve(host: String, port: UInt16, isPassive: Bool = false) throws(EventLoopError) -> [SocketAddress] {
         if let numeric = SocketAddress(numericHost: host, port: port) { return [numeric] }
+        guard !host.utf8.contains(0) else { throw EventLoopError(nameResolution: EAI_NONAME) }
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

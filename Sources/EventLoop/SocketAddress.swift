@@ -45,6 +45,8 @@ public struct SocketAddress: Hashable, Sendable {
     public init?(numericHost host: String, port: UInt16) {
         var ipv4 = in_addr()
         var ipv6 = in6_addr()
+        // C would read up to a NUL and take the rest for granted.
+        guard !host.utf8.contains(0) else { return nil }
         if inet_pton(AF_INET, host, &ipv4) == 1 {
             self.host = Host(ipv4: ipv4)
         } else if inet_pton(AF_INET6, host, &ipv6) == 1 {

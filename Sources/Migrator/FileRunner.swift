@@ -94,13 +94,13 @@ struct FileRunner {
                 try work.execute("COMMIT").last?.commandTag
             }
         } catch {
-            var failed = failure(error, isInFile: false)
+            var failed = failure(error, sentFrom: nil)
             if failed.kind == .connection {
                 failed.problems = [
                     Problem(
                         "the connection was lost while \(file.name) was being committed: \(error.message)",
                         file: file.name,
-                        hint: "Whether it is applied, the database knows: \(options.command) status")
+                        hint: "Whether it is applied, the database knows: " + options.command("status"))
                 ]
             }
             throw failed
@@ -110,49 +110,8 @@ struct FileRunner {
         }
     }
 
-    // MARK: - Failures
-
-    /// What an error of the file's SQL means. `offset` is the byte at which the text that was sent begins.
-    func failure(_ error: DatabaseError, from offset: Int = 0, isInFile: Bool = true) -> MigrationError {
-        if let signal = options.interruption.signal, error.kind == .cancelled { return .interrupted(by: signal) }
-        var problem = Problem(
-            error.message, file: file.name, sqlState: error.sqlState?.rawValue, detail: error.detail,
-            hint: Self.joined(error.hint, hint(for: error)), context: error.context)
-        if error.kind == .connection || error.kind == .timeout {
-            problem.hint = "The file is rolled back unless it runs without a transaction. Run it again."
-            return MigrationError(.connection, [problem])
-        }
-        if isInFile, let place = place(of: error, from: offset) { problem.location = file.location(ofByte: place) }
-        return MigrationError(.file, [problem])
-    }
-
-    /// The byte that an error points at: the server's position, or else the statement that failed.
-    private func place(of error: DatabaseError, from offset: Int) -> Int? {
-        if let position = error.position {
-            return SourceLocation.offset(ofScalar: position, from: offset, in: file.bytes)
-        }
-        guard let done = error.completedStatements else { return nil }
-        let statements = SQLScript(file.bytes).statements.drop { $0.range.lowerBound < offset }
-        return statements.dropFirst(done).first?.range.lowerBound
-    }
-
-    private static func joined(_ first: String?, _ second: String?) -> String? {
-        guard let first, let second else { return first ?? second }
-        return first + " " + second
-    }
-
-    private func hint(for error: DatabaseError) -> String? {
-        guard file.mode == .transaction else { return nil }
-        switch error.sqlState?.rawValue {
-        case "25001", "2D000":
-            return "This statement cannot run inside a transaction. Give it a file of its own whose first line is "
-                + "\"\(MigrationFile.noTransactionDirective)\"."
-        case "55P04":
-            return "A new value of an enum can be used only after its transaction: move the use to the next file."
-        case "55P03":
-            return "Somebody holds a lock on the table for longer than --lock-timeout; nothing of the file was kept."
-        default:
-            return nil
-        }
+    /// What an error means. `offset` is the byte of the file at which the text that was sent begins.
+    func failure(_ error: DatabaseError, sentFrom offset: Int? = 0) -> MigrationError {
+        FileFailure(file: file, options: options).error(error, sentFrom: offset)
     }
 }

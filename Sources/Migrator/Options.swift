@@ -23,11 +23,38 @@ extension Migrator {
         /// The program's version, remembered with every file that it applies.
         public var applicationVersion: String?
         /// How this is called by a person, for the commands in the hints.
-        public var command = "migrate"
+        public var command = CommandLine(program: "migrate")
         /// Stops a run from outside.
         public var interruption = Interruption()
 
         /// The defaults.
         public init() {}
+    }
+
+    /// How a person calls this migrator's commands.
+    public struct CommandLine: Equatable, Sendable {
+        /// What stands before the command: `ieumd migrate`.
+        public var program: String
+        /// What every command needs behind it: `--dir views --set views`.
+        public var options: [String]
+
+        /// A way to call.
+        public init(program: String, options: [String] = []) {
+            self.program = program
+            self.options = options
+        }
+
+        /// A command to type.
+        public func callAsFunction(_ words: String) -> String {
+            ([program, words] + options.map(Self.quoted)).joined(separator: " ")
+        }
+
+        private static func quoted(_ word: String) -> String {
+            let isPlain = word.unicodeScalars.allSatisfy {
+                $0.properties.isAlphabetic || ("0"..."9").contains($0) || "-_./:=,".unicodeScalars.contains($0)
+            }
+            if isPlain, !word.isEmpty { return word }
+            return "'" + word.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+        }
     }
 }

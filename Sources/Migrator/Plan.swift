@@ -52,7 +52,7 @@ public struct Plan: Equatable, Sendable {
     ///   - command: how the program is called, for the commands in the hints.
     init(
         set: MigrationSet, history: [HistoryRow], to target: Version? = nil, allowing allowed: Set<Version> = [],
-        command: String = "migrate"
+        command: Migrator.CommandLine = Migrator.CommandLine(program: "migrate")
     ) {
         let known = Dictionary(history.map { ($0.version, $0) }) { first, _ in first }
         let files = Dictionary(set.files.map { ($0.version, $0) }) { first, _ in first }
@@ -119,14 +119,14 @@ extension Plan.Row {
 
 /// The messages about a history and files that disagree, each with the next command to type.
 struct Hints {
-    let command: String
+    let command: Migrator.CommandLine
 
     func outOfOrder(_ file: MigrationFile, after row: HistoryRow?) -> Problem {
         let later = row.map { " (\($0.name))" } ?? ""
         return Problem(
             "not applied, though a later version is\(later)", file: file.name,
             hint: "Give the file a new, highest version; or, when it does not matter that it runs late: "
-                + "\(command) up --allow-out-of-order \(file.version)")
+                + command("up --allow-out-of-order \(file.version)"))
     }
 
     func changed(_ row: HistoryRow, file: MigrationFile) -> Problem {
@@ -134,14 +134,14 @@ struct Hints {
             "changed since it was applied: checksum \(row.checksum.hex.prefix(12))… then, "
                 + "\(file.checksum.hex.prefix(12))… now", file: file.name,
             hint: "Put the file back as it was and write the change as a new migration; "
-                + "or, when the change means nothing to the database: \(command) repair \(row.version)")
+                + "or, when the change means nothing to the database: \(command("repair \(row.version)"))")
     }
 
     func missing(_ row: HistoryRow) -> Problem {
         Problem(
             "applied, but there is no such file any more", file: row.name,
             hint: "Put the file back; or, to forget that it was applied: "
-                + "\(command) resolve \(row.version) --not-applied")
+                + command("resolve \(row.version) --not-applied"))
     }
 
     func ahead(_ row: HistoryRow) -> Problem {
@@ -156,7 +156,7 @@ struct Hints {
             "begun and not finished: \(row.progress.count) of its statements are done, "
                 + "and the file no longer begins with them", file: file.name,
             hint: "Put the statements back that were done, so that it can go on; or finish by hand what is left and "
-                + "then: \(command) resolve \(row.version) --applied; or undo by hand what was done and then: "
-                + "\(command) resolve \(row.version) --not-applied")
+                + "then: \(command("resolve \(row.version) --applied")); or undo by hand what was done and then: "
+                + command("resolve \(row.version) --not-applied"))
     }
 }

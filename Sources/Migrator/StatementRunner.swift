@@ -48,7 +48,7 @@ extension FileRunner {
             do throws(DatabaseError) {
                 try work.execute(text(statement))
             } catch {
-                throw failure(error, from: statement.range.lowerBound)
+                throw failure(error, sentFrom: statement.range.lowerBound)
             }
         }
     }
@@ -63,7 +63,7 @@ extension FileRunner {
         do throws(DatabaseError) {
             try options.interruption.cancelling(work) { () throws(DatabaseError) in try work.execute(text(statement)) }
         } catch {
-            var failed = failure(error, from: statement.range.lowerBound)
+            var failed = failure(error, sentFrom: statement.range.lowerBound)
             if error.kind == .server {
                 // It surely failed; nothing is in flight. If this write fails too, the next run looks for itself.
                 progress.inFlight = nil
@@ -95,7 +95,7 @@ extension FileRunner {
                 try sessions.translating { () throws(DatabaseError) in try work.execute("ROLLBACK") }
                 return false
             }
-            throw failure(error, from: statement.range.lowerBound)
+            throw failure(error, sentFrom: statement.range.lowerBound)
         }
         var next = progress
         next.append(file.bytes[statement.range])

@@ -1,1 +1,9 @@
-print("ieum")
+import Foundation
+import Glibc
+
+// Writing to a reader that left is an error that is handled, and no death in the middle of something.
+signal(SIGPIPE, SIG_IGN)
+
+let environment = ProcessInfo.processInfo.environment
+let program = Program(environment: environment, output: Output(environment: environment))
+exit(program.run(Array(CommandLine.arguments.dropFirst())).rawValue)

@@ -35,7 +35,9 @@ struct ConnectionOutputTests {
     func largeOutput() throws {
         let link = try Link()
         let connection = try #require(link.connection)
-        let bytes = (0..<20_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        let pattern = (0..<9_973).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        var bytes: [UInt8] = []
+        while bytes.count < 20_000_000 { bytes += pattern }
         connection.write(bytes)
         #expect(connection.isOutputBlocked)
         #expect(

@@ -39,7 +39,11 @@ final class RawSocket {
     private(set) var descriptor: Int32
     private(set) var received: [UInt8] = []
     private(set) var isAtEnd = false
+    /// The other end has reset the connection.
+    private(set) var isBroken = false
     private var buffer = [UInt8](repeating: 0, count: 65_536)
+
+    struct Refused: Error { var number: Int32 }
 
     /// Connects to a listener of this machine; the backlog takes it, so no loop has to run.
     init(connectingTo port: UInt16, receiveBuffer: Int32? = nil) throws {
@@ -55,7 +59,10 @@ final class RawSocket {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
             }
         }
-        try #require(status == 0)
+        guard status == 0 else {
+            hangUp()
+            throw Refused(number: errno)
+        }
         _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
     }
 
@@ -79,6 +86,7 @@ final class RawSocket {
         while descriptor >= 0 {
             let count = recv(descriptor, &buffer, buffer.count, 0)
             if count == 0 { isAtEnd = true }
+            if count < 0, errno != EAGAIN { isBroken = true }
             guard count > 0 else { return }
             received.append(contentsOf: buffer[..<count])
         }

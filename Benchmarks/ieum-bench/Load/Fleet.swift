@@ -66,7 +66,7 @@ final class Fleet {
         try conductor.wait(for: "\(what) on \(missing) of \(part.count) connections", atMost: limit) { missing == 0 }
     }
 
-    /// Makes a new player on each connection.
+    /// Makes a new player on each connection, which is signed in by that.
     func register() throws -> [Player] {
         var players = [Player?](repeating: nil, count: sockets.count)
         try exchange("the answer to REGISTER") { _ in

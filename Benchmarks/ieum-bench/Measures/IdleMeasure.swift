@@ -1,20 +1,25 @@
 /// What an idle watching connection costs in the daemon's resident memory.
 struct IdleMeasure {
-    let bed: TestBed
-    let plan: BenchPlan
+    private let setting: Setting
+    private var bed: TestBed { setting.bed }
+    private var plan: BenchPlan { setting.plan }
 
     private static let database = "watchers"
 
-    func run(into figures: inout Figures, _ progress: Progress) throws {
-        progress.say("making \(plan.watchers) players")
+    init(_ setting: Setting) {
+        self.setting = setting
+    }
+
+    func run(into figures: inout Figures) throws {
+        setting.progress.say("making \(plan.watchers) players")
         try bed.createMigratedDatabase(Self.database)
-        let first = try start()
+        let first = try bed.startDaemon(on: Self.database, isDurable: false)
         let players = try register(first)
         try first.stop()
 
         // A daemon that has done nothing yet: memory that it got and gave back would hide what connections take.
-        let daemon = try start()
-        progress.say("signing in \(plan.watchers) watching connections")
+        let daemon = try bed.startDaemon(on: Self.database)
+        setting.progress.say("signing in \(plan.watchers) watching connections")
         try Fleet(bed.conductor, to: daemon, count: 1).close()
         try bed.conductor.pause(.milliseconds(500))
         let empty = try daemon.memory()
@@ -29,10 +34,6 @@ struct IdleMeasure {
         figures.set("idle_rss_bytes_before", empty)
         figures.set("idle_rss_bytes_with_all", full)
         try daemon.stop()
-    }
-
-    private func start() throws -> Daemon {
-        try bed.startDaemon(on: Self.database)
     }
 
     private func register(_ daemon: Daemon) throws -> [Player] {

@@ -5,26 +5,30 @@ import Glibc
 ///
 /// Both ends are in this process and read the same monotonic clock. A notice that comes before the reply counts as zero.
 struct NoticeMeasure {
-    let bed: TestBed
-    let plan: BenchPlan
-    let states: GameStates
+    private let setting: Setting
+    private var bed: TestBed { setting.bed }
+    private var plan: BenchPlan { setting.plan }
 
     private static let database = "notices"
 
-    func run(into figures: inout Figures, _ progress: Progress) throws {
+    init(_ setting: Setting) {
+        self.setting = setting
+    }
+
+    func run(into figures: inout Figures) throws {
         try bed.createMigratedDatabase(Self.database)
         let daemon = try bed.startDaemon(on: Self.database)
 
-        progress.say("notices: one writer, an idle system")
-        let quiet = try Pairs(bed, daemon, count: 1, states: states)
+        setting.progress.say("notices: one writer, an idle system")
+        let quiet = try Pairs(bed, daemon, count: 1, states: setting.states)
         let idle = try quiet.runIdle(samples: plan.idleNotices)
         figures.set("notice_p50_ms", milliseconds(idle, 0.5))
         figures.set("notice_p99_ms", milliseconds(idle, 0.99))
         figures.set("notice_samples", Double(idle.count))
 
-        progress.say("notices: 64 writers")
+        setting.progress.say("notices: 64 writers")
         quiet.close()
-        let crowd = try Pairs(bed, daemon, count: 64, states: states)
+        let crowd = try Pairs(bed, daemon, count: 64, states: setting.states)
         let busy = try crowd.runBusy(for: plan.busyNotices)
         figures.set("notice_64_p50_ms", milliseconds(busy, 0.5))
         figures.set("notice_64_p99_ms", milliseconds(busy, 0.99))
@@ -62,7 +66,6 @@ private final class Pairs {
         writers = try Fleet(conductor, to: daemon, count: count)
         watchers = try Fleet(conductor, to: daemon, count: count)
         let players = try writers.register()
-        try writers.signIn(players)
         try writers.seedGames(players, count: 20, states: states)
 
         var codes = [String](repeating: "", count: count)
@@ -72,14 +75,14 @@ private final class Pairs {
             codes[index] = try line.value("code")
             return true
         }
-        var others: [Player?] = players.map { _ in nil }
         try watchers.exchange("the answer to LINK") { index in
             Array("LINK \(codes[index]) device=watcher\n".utf8)
         } onLine: { index, line in
-            others[index] = Player(id: try line.value("player"), token: try line.value("token"))
+            guard try line.value("player") == players[index].id else {
+                throw BenchError("a code led to another player")
+            }
             return true
         }
-        try watchers.signIn(others.compactMap { $0 })
         try watchers.watch(from: players.map(\.revision))
         pairs = zip(writers.sockets, players).enumerated().map { number, pair in
             Pair(Device(socket: pair.0, player: pair.1, states: states, seed: UInt64(number)))

@@ -2,24 +2,27 @@ import Glibc
 
 /// Pulls of 20 changed games on one connection, beside the same rows by a prepared SELECT on one connection.
 struct PullMeasure {
-    let bed: TestBed
-    let plan: BenchPlan
-    let states: GameStates
+    private let setting: Setting
+    private var bed: TestBed { setting.bed }
+    private var plan: BenchPlan { setting.plan }
 
     private static let database = "pulls"
     private static let changed = 20
 
-    func run(into figures: inout Figures, _ progress: Progress) throws {
-        progress.say("making players for the pulls")
+    init(_ setting: Setting) {
+        self.setting = setting
+    }
+
+    func run(into figures: inout Figures) throws {
+        setting.progress.say("making players for the pulls")
         try bed.createMigratedDatabase(Self.database)
         let daemon = try bed.startDaemon(on: Self.database)
         // The player who pulls has 40 games, and 20 of them changed since it last looked; 63 others have as many.
         let fleet = try Fleet(bed.conductor, to: daemon, count: 64)
         let players = try fleet.register()
-        try fleet.signIn(players)
-        try fleet.seedGames(players, count: Self.changed, states: states)
+        try fleet.seedGames(players, count: Self.changed, states: setting.states)
         let cursor = players[0].revision
-        try fleet.seedGames(players, count: Self.changed, states: states)
+        try fleet.seedGames(players, count: Self.changed, states: setting.states)
         try bed.execute("VACUUM ANALYZE", in: Self.database)
 
         let script = try bed.write(Self.select, to: "pull.sql")
@@ -27,7 +30,7 @@ struct PullMeasure {
         var theirs = Samples()
         var ratios = Samples()
         for round in 1...plan.pullRounds {
-            progress.say("round \(round) of \(plan.pullRounds): pulls, by the daemon and by SQL")
+            setting.progress.say("round \(round) of \(plan.pullRounds): pulls, by the daemon and by SQL")
             let pulls = try pull(fleet.sockets[0], since: cursor)
             let selects = try selectByPgbench(script, player: players[0].id, since: cursor)
             ours.add(pulls)

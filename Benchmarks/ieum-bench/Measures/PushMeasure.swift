@@ -1,30 +1,34 @@
 /// Durable pushes a second, and their CPU, beside the yardsticks: rounds of single, ours, batch.
 struct PushMeasure {
-    let bed: TestBed
-    let plan: BenchPlan
-    let states: GameStates
+    private let setting: Setting
+    private var bed: TestBed { setting.bed }
+    private var plan: BenchPlan { setting.plan }
 
-    func run(into figures: inout Figures, _ progress: Progress) throws {
-        progress.say("making \(plan.players) players with \(plan.gamesPerPlayer) games each, on either side")
-        let yardsticks = try Yardsticks(bed, plan, states: states)
+    init(_ setting: Setting) {
+        self.setting = setting
+    }
+
+    func run(into figures: inout Figures) throws {
+        setting.progress.say("making \(plan.players) players with \(plan.gamesPerPlayer) games each, on either side")
+        let yardsticks = try Yardsticks(bed, plan, states: setting.states)
         try bed.createMigratedDatabase("games")
         let daemon = try bed.startDaemon(on: "games")
         let players = try makePlayers(daemon)
 
         let most = plan.players
         for count in plan.connectionCounts where count != most {
-            progress.say("pushes at \(count) connections")
+            setting.progress.say("pushes at \(count) connections")
             let result = try push(daemon, players, count, plan.otherPush)
             record(result, count, into: &figures)
         }
         var samples: [String: Samples] = [:]
         func add(_ key: String, _ value: Double) { samples[key, default: Samples()].add(value) }
         for round in 1...plan.rounds {
-            progress.say("round \(round) of \(plan.rounds): the yardstick single")
+            setting.progress.say("round \(round) of \(plan.rounds): the yardstick single")
             let single = try yardsticks.runSingle()
-            progress.say("round \(round) of \(plan.rounds): pushes at \(most) connections")
+            setting.progress.say("round \(round) of \(plan.rounds): pushes at \(most) connections")
             let ours = try push(daemon, players, most, plan.push)
-            progress.say("round \(round) of \(plan.rounds): the yardstick batch")
+            setting.progress.say("round \(round) of \(plan.rounds): the yardstick batch")
             let batch = try yardsticks.runBatch()
 
             let count = Double(ours.pushes)
@@ -45,15 +49,14 @@ struct PushMeasure {
         }
         for (key, values) in samples.sorted(by: { $0.key < $1.key }) { figures.set(key, values) }
         figures.set("rounds", Double(plan.rounds))
-        figures.set("state_bytes", states.meanSize)
+        figures.set("state_bytes", setting.states.meanSize)
         try daemon.stop()
     }
 
     private func makePlayers(_ daemon: Daemon) throws -> [Player] {
         let fleet = try Fleet(bed.conductor, to: daemon, count: plan.players)
         let players = try fleet.register()
-        try fleet.signIn(players)
-        try fleet.seedGames(players, count: plan.gamesPerPlayer, states: states)
+        try fleet.seedGames(players, count: plan.gamesPerPlayer, states: setting.states)
         fleet.close()
         return players
     }
@@ -65,7 +68,7 @@ struct PushMeasure {
         let fleet = try Fleet(bed.conductor, to: daemon, count: count)
         try fleet.signIn(players)
         try bed.execute("CHECKPOINT", in: "games")
-        let load = PushLoad(bed.conductor, fleet, players, states: states, servers: try bed.meter(daemon))
+        let load = PushLoad(bed.conductor, fleet, players, states: setting.states, servers: try bed.meter(daemon))
         let result = try load.run(warmUp: .time(time.warmUp), measured: .time(time.measured))
         fleet.close()
         return result

@@ -5,26 +5,36 @@ import Postgres
 /// Two databases of the same players take turns: `few` is made anew for every round with two versions a player, `many` is
 /// filled by SQL, in the order in which versions would have come.
 struct StoredMeasure {
-    let bed: TestBed
-    let plan: BenchPlan
-    let states: GameStates
+    private let setting: Setting
+    private var bed: TestBed { setting.bed }
+    private var plan: BenchPlan { setting.plan }
 
-    /// Pushes a burst: enough for the clock, few enough that `few` stays small.
+    /// Pushes before and in a burst: enough for the clock, few enough that `few` stays small.
     private static let burst = (warmUp: 1_024, measured: 4_096)
+    /// Pushes that `many` gets once, so that every page that pushes touch was touched since the checkpoint. A page's
+    /// first change after a checkpoint costs a copy of it in the log, which a long run hardly feels and a burst would.
+    private static let touching = 20_000
 
-    func run(into figures: inout Figures, _ progress: Progress) throws {
+    init(_ setting: Setting) {
+        self.setting = setting
+    }
+
+    func run(into figures: inout Figures) throws {
         let stored = plan.players * (2 + plan.gamesPerPlayer * plan.storedVersionsPerGame)
-        progress.say("storing \(grouped(Double(stored))) versions")
+        setting.progress.say("storing \(grouped(Double(stored))) versions")
         let tokens = try makeTemplate()
         try bed.createDatabase("many", from: "few_template")
         for version in 1...plan.storedVersionsPerGame { try bed.execute(fill(version), in: "many") }
         try bed.execute("VACUUM ANALYZE", in: "many")
         try bed.execute("VACUUM ANALYZE", in: "few_template")
+        try bed.execute("CHECKPOINT", in: "many")
+        _ = try push(in: "many", tokens, warmUp: Self.touching)
 
         var (few, many) = (Burst(), Burst())
         var ratios = (cpu: Samples(), time: Samples())
         for round in 1...plan.storedRounds {
-            progress.say("round \(round) of \(plan.storedRounds): pushes with few and with many versions stored")
+            setting.progress.say(
+                "round \(round) of \(plan.storedRounds): pushes with few and with many versions stored")
             try bed.dropDatabase("few")
             try bed.createDatabase("few", from: "few_template")
             let first = try push(in: "few", tokens)
@@ -54,25 +64,25 @@ struct StoredMeasure {
     /// Makes the database that the others are copies of: players with two games of one version each.
     private func makeTemplate() throws -> [Player] {
         try bed.createMigratedDatabase("few_template")
-        let daemon = try bed.startDaemon(on: "few_template")
+        let daemon = try bed.startDaemon(on: "few_template", isDurable: false)
         let fleet = try Fleet(bed.conductor, to: daemon, count: plan.players)
         let players = try fleet.register()
-        try fleet.signIn(players)
-        try fleet.seedGames(players, count: 2, states: states)
+        try fleet.seedGames(players, count: 2, states: setting.states)
         fleet.close()
         try daemon.stop()
         return players
     }
 
-    private func push(in database: String, _ owners: [Player]) throws -> PushLoad.Result {
+    private func push(
+        in database: String, _ owners: [Player], warmUp: Int = burst.warmUp
+    ) throws -> PushLoad.Result {
         let daemon = try bed.startDaemon(on: database)
         let fleet = try Fleet(bed.conductor, to: daemon, count: owners.count)
         let players = owners.map { Player(id: $0.id, token: $0.token) }
         try fleet.signIn(players)
         try fleet.learnGames(players)
-        try bed.execute("CHECKPOINT", in: database)
-        let result = try PushLoad(bed.conductor, fleet, players, states: states, servers: try bed.meter(daemon))
-            .run(warmUp: .pushes(Self.burst.warmUp), measured: .pushes(Self.burst.measured))
+        let result = try PushLoad(bed.conductor, fleet, players, states: setting.states, servers: try bed.meter(daemon))
+            .run(warmUp: .pushes(warmUp), measured: .pushes(Self.burst.measured))
         fleet.close()
         try daemon.stop()
         return result
@@ -84,7 +94,7 @@ struct StoredMeasure {
     private func fill(_ version: Int) -> String {
         let games = plan.gamesPerPlayer
         let state = BlockingConnection.quoteLiteral(
-            String(decoding: states.all[version % states.all.count], as: UTF8.self))
+            String(decoding: setting.states.all[version % setting.states.all.count], as: UTF8.self))
         return """
             BEGIN;
             INSERT INTO game_versions (player_id, revision, device_id, saved, stamp, received, base, rival, schema, size,

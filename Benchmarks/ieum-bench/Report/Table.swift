@@ -55,7 +55,10 @@ struct Table {
         ("notice, idle, p50", "notice_p50_ms", "ms", 1),
         ("notice, 64 writers, p50", "notice_64_p50_ms", "ms", 1),
         ("notice, 64 writers, p99", "notice_64_p99_ms", "ms", 1),
+        ("versions stored: few", "push_cost_few_versions", "", 1),
         ("versions stored: many", "push_cost_many_versions", "", 1),
+        ("the machine: 8 KB forced to its disk", "forced_write_us", "µs", 1),
+        ("the machine: load before, of others", "load_before", "", 1),
     ]
 
     /// Label, value, remark; nil for what was not measured.

@@ -8,12 +8,11 @@ final class Daemon {
     /// Starts a daemon and waits until it listens.
     /// - Parameters:
     ///   - program: the path of `ieumd`.
-    ///   - options: more options for `serve`.
     ///   - log: the file that takes what it says on stderr.
-    init(_ conductor: Conductor, program: String, database: String, options: [String], log: String) throws {
+    init(_ conductor: Conductor, program: String, database: String, log: String) throws {
         process = try ChildProcess(
             conductor,
-            [program, "serve", "--listen", "127.0.0.1:0", "--metrics", "off", "--database", database] + options,
+            [program, "serve", "--listen", "127.0.0.1:0", "--metrics", "off", "--database", database],
             log: log)
         let line = try process.firstLine(atMost: .seconds(60))
         guard line.hasPrefix("listening on "), let port = line.split(separator: ":").last.flatMap({ UInt16($0) }) else {

@@ -8,7 +8,7 @@ extension Verb {
         case .pair: "PAIR"
         case .link: "LINK <code> [device=<name>]"
         case .push: "PUSH <collection> <id> [saved=<time>] [base=<revision>] [schema=<number>] <json>"
-        case .delete: "DELETE <collection> <id> [saved=<time>] [base=<revision>]"
+        case .delete: "DELETE <collection> <id> [saved=<time>] [base=<revision>] [schema=<number>]"
         case .pull: "PULL [since=<cursor>] [limit=<number>]"
         case .watch: "WATCH [since=<cursor>]"
         case .unwatch: "UNWATCH"

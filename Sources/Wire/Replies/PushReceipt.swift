@@ -101,6 +101,24 @@ extension [UInt8] {
         append(UInt8(ascii: " "))
         let start = count
         state.withUnsafeBufferPointer { append(contentsOf: $0) }
+        guard state.holdsLineBreak else { return }
         for index in start..<count where self[index] == 0x0A || self[index] == 0x0D { self[index] = 0x20 }
+    }
+}
+
+extension Span<UInt8> {
+    fileprivate var holdsLineBreak: Bool {
+        let raw = bytes
+        var index = 0
+        while index <= count - 8 {
+            let word = raw.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self)
+            if word.bytes(equalTo: 0x0A) | word.bytes(equalTo: 0x0D) != 0 { return true }
+            index += 8
+        }
+        while index < count {
+            if self[index] == 0x0A || self[index] == 0x0D { return true }
+            index += 1
+        }
+        return false
     }
 }

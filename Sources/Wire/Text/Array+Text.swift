@@ -11,34 +11,30 @@ extension [UInt8] {
     }
 
     /// Appends a decimal number.
-    package mutating func append(decimal value: some BinaryInteger) {
+    package mutating func append(decimal value: some FixedWidthInteger) {
         if value < 0 { append(UInt8(ascii: "-")) }
-        var rest = value.magnitude
-        guard rest >= 10 else { return append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest)) }
-        let start = count
-        while rest > 0 {
-            let (quotient, digit) = rest.quotientAndRemainder(dividingBy: 10)
-            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit))
-            rest = quotient
+        var rest = UInt64(value.magnitude)
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var start = digits.count
+            repeat {
+                start -= 1
+                digits[start] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0
+            append(contentsOf: digits[start...])
         }
-        self[start...].reverse()
     }
 
-    /// Appends the last `digits` decimal digits of a number that is not negative, with leading zeros.
-    package mutating func append(_ value: Int64, digits: Int) {
-        let start = count
-        var rest = value
-        for _ in 0..<digits { append(UInt8(ascii: "0")) }
-        var index = start + digits - 1
-        while rest > 0, index >= start {
-            self[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
-            rest /= 10
-            index -= 1
+    /// Appends the last `count` decimal digits of a number that is not negative, with leading zeros.
+    package mutating func append(_ value: Int64, digits count: Int) {
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { digits in
+            digits.write(value, at: 0, count)
+            append(contentsOf: digits)
         }
     }
 
     /// Appends ` key=number`.
-    package mutating func append(option key: StaticString, _ value: some BinaryInteger) {
+    package mutating func append(option key: StaticString, _ value: some FixedWidthInteger) {
         append(text: key)
         append(decimal: value)
     }
@@ -88,6 +84,18 @@ extension [UInt8] {
             }
         }
         append(UInt8(ascii: "\""))
+    }
+}
+
+extension UnsafeMutableBufferPointer<UInt8> {
+    /// Writes the last `count` decimal digits of a number that is not negative.
+    @inline(__always)
+    func write(_ value: Int64, at start: Int, _ count: Int) {
+        var rest = UInt32(truncatingIfNeeded: value)
+        for index in stride(from: start + count - 1, through: start, by: -1) {
+            self[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        }
     }
 }
 

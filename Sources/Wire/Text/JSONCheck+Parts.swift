@@ -109,3 +109,42 @@ extension WireError {
             fields: [Field("offset", String(failure.offset))], hint: failure.reason.hint)
     }
 }
+
+extension Span<UInt8> {
+    /// Where, from `start`, the first quote, backslash or control character of a JSON string is; `count` if there is none.
+    @inline(__always)
+    func endOfPlainCharacters(from start: Int) -> Int {
+        let raw = bytes
+        let end = count
+        var index = start
+        while index <= end - 8 {
+            let word = UInt64(littleEndian: raw.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
+            let mask = word.bytes(below: 0x20) | word.bytes(equalTo: 0x22) | word.bytes(equalTo: 0x5C)
+            if mask != 0 { return index + mask.trailingZeroBitCount / 8 }
+            index += 8
+        }
+        while index < end {
+            let byte = self[index]
+            if byte < 0x20 || byte == 0x22 || byte == 0x5C { return index }
+            index += 1
+        }
+        return end
+    }
+}
+
+/// Eight bytes looked at in one step: the highest bit of a byte in the result says that the byte below matched. A match
+/// may be followed by false ones in higher bytes, so only the lowest is to be trusted, and whether there is any.
+extension UInt64 {
+    /// Which bytes are below an ASCII value.
+    @inline(__always)
+    func bytes(below limit: UInt8) -> UInt64 {
+        (self &- UInt64(limit) &* 0x0101_0101_0101_0101) & ~self & 0x8080_8080_8080_8080
+    }
+
+    /// Which bytes are equal to a value.
+    @inline(__always)
+    func bytes(equalTo value: UInt8) -> UInt64 {
+        let difference = self ^ (UInt64(value) &* 0x0101_0101_0101_0101)
+        return (difference &- 0x0101_0101_0101_0101) & ~difference & 0x8080_8080_8080_8080
+    }
+}

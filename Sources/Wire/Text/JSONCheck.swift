@@ -114,20 +114,17 @@ public enum JSONCheck {
     @inline(__always)
     private static func skipString(_ text: Span<UInt8>, _ index: inout Int) throws(Failure) {
         index += 1
-        while index < text.count {
-            let byte = text[index]
-            if byte == UInt8(ascii: "\"") {
+        while true {
+            index = text.endOfPlainCharacters(from: index)
+            guard index < text.count else { throw Failure(reason: .endsInString, offset: index) }
+            switch text[index] {
+            case UInt8(ascii: "\""):
                 index += 1
                 return
-            }
-            if byte == UInt8(ascii: "\\") {
-                try skipEscape(text, &index)
-            } else {
-                guard byte >= 0x20 else { throw Failure(reason: .controlCharacterInString, offset: index) }
-                index += 1
+            case UInt8(ascii: "\\"): try skipEscape(text, &index)
+            default: throw Failure(reason: .controlCharacterInString, offset: index)
             }
         }
-        throw Failure(reason: .endsInString, offset: index)
     }
 
     /// Skips an escape, from its backslash; of a surrogate pair both.
@@ -182,10 +179,9 @@ public enum JSONCheck {
             throw Failure(reason: .malformedNumber, offset: start)
         }
         // Most numbers are short integers.
-        guard index < text.count else { return }
-        let next = text[index]
-        let isPlain = next != UInt8(ascii: ".") && next | 0x20 != UInt8(ascii: "e")
-        guard !isPlain || integer.count > NumericRange.maxIntegerDigits else { return }
+        let hasMore =
+            index < text.count && (text[index] == UInt8(ascii: ".") || text[index] | 0x20 == UInt8(ascii: "e"))
+        guard hasMore || integer.count > NumericRange.maxIntegerDigits else { return }
         try skipFraction(text, &index, start: start, integer: integer)
     }
 

@@ -18,8 +18,7 @@ enum LineCheck {
             // Eight bytes at a time, as long as all are ASCII from the space on.
             while index <= count - 8 {
                 let word = raw.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self)
-                let isBelowSpace = (word &- 0x2020_2020_2020_2020) & ~word
-                guard (word | isBelowSpace) & 0x8080_8080_8080_8080 == 0 else { break }
+                guard (word & 0x8080_8080_8080_8080) | word.bytes(below: 0x20) == 0 else { break }
                 index += 8
             }
             guard index < count else { return }

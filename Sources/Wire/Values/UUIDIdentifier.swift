@@ -79,12 +79,18 @@ extension UUID {
     /// Appends the text form, 36 bytes, in lower case.
     package func print(into bytes: inout [UInt8]) {
         withUnsafeBytes(of: uuid) { raw in
-            for position in 0..<16 {
-                if position == 4 || position == 6 || position == 8 || position == 10 {
-                    bytes.append(UInt8(ascii: "-"))
+            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 36) { text in
+                var index = 0
+                for position in 0..<16 {
+                    if position == 4 || position == 6 || position == 8 || position == 10 {
+                        text[index] = UInt8(ascii: "-")
+                        index += 1
+                    }
+                    text[index] = hexDigit(raw[position] >> 4)
+                    text[index + 1] = hexDigit(raw[position] & 15)
+                    index += 2
                 }
-                bytes.append(hexDigit(raw[position] >> 4))
-                bytes.append(hexDigit(raw[position] & 15))
+                bytes.append(contentsOf: text)
             }
         }
     }

@@ -1,0 +1,7 @@
+/// What every measure works with.
+struct Setting {
+    let bed: TestBed
+    let plan: BenchPlan
+    let states: GameStates
+    let progress: Progress
+}

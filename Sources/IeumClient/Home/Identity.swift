@@ -1,0 +1,53 @@
+import Wire
+
+/// Who this device is: which server, which player, which device of theirs, and the token that proves it.
+package struct Identity: Hashable, Sendable {
+    /// Where the server is.
+    package var server: ServerAddress
+    /// What the device calls itself.
+    package var deviceName: String
+    /// Signs the device in; names player and device.
+    package var token: Token
+
+    /// Whose device it is.
+    package var player: PlayerID { token.player }
+    /// Which device it is.
+    package var device: DeviceID { token.device }
+
+    /// Puts an identity together.
+    package init(server: ServerAddress, deviceName: String, token: Token) {
+        self.server = server
+        self.deviceName = deviceName
+        self.token = token
+    }
+}
+
+extension Identity {
+    /// What stands in `identity.json`: everything but the secret.
+    private struct Card: Codable {
+        var server: String
+        var player: String
+        var device: String
+        var deviceName: String
+    }
+
+    /// The text of `identity.json`.
+    var card: [UInt8] {
+        let card = Card(
+            server: server.description, player: player.description, device: device.description, deviceName: deviceName)
+        return JSONFile.encode(card)
+    }
+
+    /// Reads `identity.json` beside a token that belongs to it.
+    /// - Throws: ``JSONFile/Problem`` with words on what is wrong.
+    init(card bytes: [UInt8], token: Token) throws(JSONFile.Problem) {
+        let card = try JSONFile.decode(Card.self, bytes)
+        guard let server = ServerAddress(card.server) else {
+            throw JSONFile.Problem("its server is not HOST:PORT")
+        }
+        guard PlayerID(card.player) == token.player, DeviceID(card.device) == token.device else {
+            throw JSONFile.Problem("it names another player or device than the token beside it")
+        }
+        self.init(server: server, deviceName: card.deviceName, token: token)
+    }
+}

@@ -1,0 +1,124 @@
+import Arguments
+import Foundation
+
+/// The command line of the migrator: reads the arguments behind `migrate`, does what they say, and gives the exit code.
+///
+/// Data goes to `output`, talk to `errorOutput`. A program gives it its own files and its way to find the database, and can
+/// leave everything else to it.
+public struct MigrateCommand {
+    /// How a person calls it: `ieumd migrate`.
+    public var program: String
+    /// The name of the program's own set.
+    public var setName: String
+    /// The program's own files.
+    public var embedded: [(name: String, contents: String)]
+    /// The program's name, shown by `pg_stat_activity`.
+    public var applicationName: String
+    /// The program's version, remembered with every file.
+    public var applicationVersion: String?
+    /// Finds the connection string from the value of `--database`, which may be nil. A ``MigrationError`` that it throws gives
+    /// the exit code; any other error counts as wrong usage.
+    public var database: (String?) throws -> String
+    /// Takes what goes to standard output, line ends included.
+    public var output: (String) -> Void = { FileHandle.standardOutput.write(Data($0.utf8)) }
+    /// Takes what goes to standard error, line ends included.
+    public var errorOutput: @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }
+    /// Whether standard error is a terminal, on which progress may be drawn.
+    public var isTerminal = isatty(STDERR_FILENO) == 1
+    /// The environment of the process.
+    public var environment = ProcessInfo.processInfo.environment
+
+    /// A command for a program with files of its own.
+    public init(
+        program: String, setName: String, embedded: [(name: String, contents: String)], applicationName: String,
+        applicationVersion: String?, database: @escaping (String?) throws -> String
+    ) {
+        self.program = program
+        self.setName = setName
+        self.embedded = embedded
+        self.applicationName = applicationName
+        self.applicationVersion = applicationVersion
+        self.database = database
+    }
+
+    /// Runs a command to its end and gives the exit code. SIGINT and SIGTERM stop it meanwhile.
+    public func run(_ arguments: [String]) -> Int32 {
+        guard let first = arguments.first, !["help", "--help", "-h"].contains(first) else {
+            output(overview(of: arguments.dropFirst().first) ?? help)
+            return arguments.isEmpty ? 2 : 0
+        }
+        guard let command = Subcommand(rawValue: first) else {
+            let near = nearest(to: first, in: Subcommand.allCases.map(\.rawValue)).map { "; did you mean \($0)?" } ?? ""
+            return usage(UsageError("there is no command \(first.prefix(60))\(near)", usage: "\(program) help"))
+        }
+        let spec = command.spec(program: program)
+        if arguments.contains("--help") || arguments.contains("-h") {
+            output(spec.help)
+            return 0
+        }
+        let rest = arguments.dropFirst().map { $0 == "-v" ? "--verbose" : $0 }
+        let parsed: ParsedArguments
+        do throws(UsageError) {
+            parsed = try ParsedArguments(rest, of: spec, environment: environment)
+        } catch {
+            return usage(error)
+        }
+        let call = MigrateCall(command: self, subcommand: command, spec: spec, arguments: parsed)
+        do throws(MigrationError) {
+            return try call.run()
+        } catch {
+            errorOutput(error.description + "\n")
+            if parsed.flag("json") { output(Self.json(of: error).text + "\n") }
+            return error.exitCode
+        }
+    }
+
+    private func usage(_ error: UsageError) -> Int32 {
+        errorOutput("error: \(error.message)\n")
+        if let usage = error.usage { errorOutput("HINT: \(usage)\n") }
+        return 2
+    }
+
+    private func overview(of word: String?) -> String? {
+        word.flatMap(Subcommand.init(rawValue:))?.spec(program: program).help
+    }
+
+    private var help: String {
+        let width = Subcommand.allCases.map(\.usage.count).max() ?? 0
+        let commands = Subcommand.allCases.map { command in
+            "  " + command.usage + String(repeating: " ", count: width - command.usage.count + 2) + command.summary
+        }
+        return """
+            \(program): bring the database to the state that this program needs
+
+            Usage: \(program) <command> [options]
+            Example: \(program) up
+                     \(program) status --check
+                     \(program) up --dir views --set views
+
+            Commands:
+            \(commands.joined(separator: "\n"))
+
+            \(program) help <command> tells more. There are no down migrations: ship a forward fix, and take a dump before.
+            Exit codes: \(Subcommand.exitCodes.map { "\($0.code) \($0.meaning)" }.joined(separator: ", "))
+
+            """
+    }
+
+    /// A failure as one object.
+    static func json(of error: MigrationError) -> JSONValue {
+        .object([
+            "ok": .bool(false), "exitCode": .number(Int64(error.exitCode)),
+            "problems": .array(
+                error.problems.map { problem in
+                    .object([
+                        "message": .string(problem.message), "file": JSONValue(problem.file),
+                        "line": problem.location.map { .number(Int64($0.line)) } ?? .null,
+                        "column": problem.location.map { .number(Int64($0.column)) } ?? .null,
+                        "sqlState": JSONValue(problem.sqlState), "detail": JSONValue(problem.detail),
+                        "hint": JSONValue(problem.hint), "context": JSONValue(problem.context),
+                    ])
+                }),
+        ])
+    }
+}

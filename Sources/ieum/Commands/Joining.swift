@@ -1,0 +1,127 @@
+import Arguments
+import IeumClient
+import Wire
+
+private let server = OptionSpec(
+    "server", "HOST:PORT", environment: "IEUM_SERVER", isRequired: true, help: "where ieumd listens")
+private let device = OptionSpec("device", "NAME", isRequired: true, help: "what to call this device")
+private let replace = OptionSpec("replace", help: "put an identity that is here aside (its files are kept)")
+
+private let joiningCodes = [ExitCode.done, .refused, .usage, .unreachable].map(\.entry)
+
+extension ProgramCommand {
+    /// `ieum register`
+    static let register = ProgramCommand(
+        spec: CommandSpec(
+            "ieum register", "become a new player, with this device as the first",
+            options: [server, device, replace, .timeout, .json],
+            examples: ["ieum register --server games.example.org:4386 --device laptop"], exitCodes: joiningCodes),
+        notes: [
+            """
+            The device's token is kept in the home folder ($IEUM_HOME), readable for you alone. It is never printed.
+            --json prints server, player, device, deviceName, home, backup.
+            """
+        ]
+    ) { call in
+        try call.enroll { server, name in
+            try ServerConnection(to: server, patience: call.patience()).register(device: name)
+        }
+    }
+
+    /// `ieum link`
+    static let link = ProgramCommand(
+        spec: CommandSpec(
+            "ieum link", "join your player from this device, by a code from ieum pair", positionals: ["<code>"],
+            options: [server, device, replace, .timeout, .json],
+            examples: ["ieum link 7K3M-Q9TD --server games.example.org:4386 --device tablet"],
+            exitCodes: joiningCodes),
+        notes: [
+            """
+            The code may be typed in upper or lower case, with or without the hyphen.
+            --json prints server, player, device, deviceName, home, backup.
+            """
+        ]
+    ) { call in
+        guard let code = PairingCode(call.arguments.positional(0) ?? "") else {
+            throw UsageError("this is no code: a code has eight letters and digits, like 7K3M-Q9TD")
+        }
+        return try call.enroll { server, name in
+            try ServerConnection(to: server, patience: call.patience()).link(code, device: name)
+        }
+    }
+
+    /// `ieum pair`
+    static let pair = ProgramCommand(
+        spec: CommandSpec(
+            "ieum pair", "make a code by which another device joins you", options: [.timeout, .json],
+            examples: ["ieum pair"],
+            exitCodes: [ExitCode.done, .refused, .usage, .unreachable, .notSignedIn].map(\.entry)),
+        notes: ["Stdout gets the code alone: code=$(ieum pair). --json prints code, expires, secondsLeft, server."]
+    ) { call in
+        let device = try call.signIn()
+        let offer = try device.connection.pair()
+        // By the server's clock, since this machine's may be wrong.
+        let now = Timestamp.now.microseconds + device.connection.clockOffset.microseconds
+        let left = Duration.microseconds(max(0, offer.expires.microseconds - now))
+        if call.wantsJSON {
+            try call.printJSON([
+                ("code", .string(offer.code.text)), ("expires", .time(offer.expires)),
+                ("secondsLeft", .integer(left.components.seconds)),
+                ("server", .string(device.identity.server.description)),
+            ])
+            return .done
+        }
+        if call.output.isTerminal {
+            try call.output.line("\n    \(call.output.bold(offer.code.text))\n")
+        } else {
+            try call.output.line(offer.code.text)
+        }
+        call.output.talk("Good for \(left.roundedText), for one device. Type on the other device:")
+        call.output.talk("  ieum link \(offer.code.text) --server \(device.identity.server) --device NAME")
+        return .done
+    }
+}
+
+extension Call {
+    /// Gives this home an identity that a server grants.
+    fileprivate func enroll(_ obtain: (ServerAddress, String) throws -> Token) throws -> ExitCode {
+        let server = try server()
+        let name = arguments.string("device") ?? ""
+        guard (1...Limits.maxNameCharacters).contains(name.count), name == name.terminalSafe else {
+            throw UsageError(
+                "--device takes a name of 1 to \(Limits.maxNameCharacters) characters, without control characters")
+        }
+        let home = try home()
+        let (identity, backup) = try home.enroll(isReplacing: arguments.flag("replace"), now: .now) {
+            Identity(server: server, deviceName: name, token: try obtain(server, name))
+        }
+        if wantsJSON {
+            try printJSON([
+                ("server", .string(server.description)), ("player", .string(identity.player.description)),
+                ("device", .string(identity.device.description)), ("deviceName", .string(name)),
+                ("home", .string(home.path)), ("backup", .text(backup)),
+            ])
+            return .done
+        }
+        try output.line("\(name) is signed in at \(server).")
+        try output.line("player  \(identity.player)")
+        try output.line("device  \(identity.device)")
+        if let backup { output.talk("The identity that was here is kept in \(backup.terminalSafe).") }
+        output.talk("Save a game: ieum push COLLECTION ID --file FILE. Add a device: ieum pair")
+        return .done
+    }
+}
+
+extension Duration {
+    /// Whole microseconds.
+    var microseconds: Int64 {
+        components.seconds.multipliedReportingOverflow(by: 1_000_000).partialValue
+            &+ components.attoseconds / 1_000_000_000_000
+    }
+
+    /// `10 minutes`, `45 seconds`
+    fileprivate var roundedText: String {
+        let seconds = (microseconds + 500_000) / 1_000_000
+        return seconds < 120 ? "\(seconds) seconds" : "\((seconds + 30) / 60) minutes"
+    }
+}

@@ -1,0 +1,123 @@
+import Arguments
+import IeumClient
+import Wire
+
+extension ProgramCommand {
+    /// `ieum get`
+    static let get = ProgramCommand(
+        spec: CommandSpec(
+            "ieum get", "print one game's state, byte for byte", positionals: ["<collection>", "<id>"],
+            options: [OptionSpec("revision", "REVISION", help: "this version instead of the head"), .timeout, .json],
+            examples: ["ieum get handle.game today > game.json"],
+            exitCodes: [ExitCode.done, .refused, .usage, .unreachable, .notSignedIn, .noSuchGame].map(\.entry)),
+        notes: [
+            """
+            Nothing is added to the state, no line break either. The head counts as seen: a push after it carries it on.
+            --json prints collection, id, revision, saved, stamp, device, deviceName, schema, deleted, state.
+            """
+        ]
+    ) { call in
+        let key = try call.game()
+        let revision = try call.revision("revision")
+        let device = try call.signIn()
+        let version = try device.get(key, revision: revision)
+        if call.wantsJSON {
+            try call.printJSON(call.json(version, device.identity))
+        } else if let state = version.state {
+            try call.output.data(state)
+        }
+        guard version.state == nil else { return .done }
+        let name = call.name(of: version.header.device, here: device.identity)
+        let words = "\(key.collection.shellQuoted) \(key.id.shellQuoted)"
+        if call.wantsJSON { return .noSuchGame }
+        throw Failure(
+            .noSuchGame, code: "deleted",
+            "the game was deleted on \(version.header.saved.shortText) UTC by \(name) (revision \(version.header.revision))",
+            hint: "Its versions are kept: ieum history \(words)")
+    }
+
+    /// `ieum history`
+    static let history = ProgramCommand(
+        spec: CommandSpec(
+            "ieum history", "list one game's versions, newest first, the losers of conflicts too",
+            positionals: ["<collection>", "<id>"],
+            options: [
+                OptionSpec("limit", "NUMBER", default: "20", help: "how many at most"),
+                OptionSpec("before", "REVISION", help: "only versions before this one"), .timeout, .json,
+            ],
+            examples: ["ieum history handle.game today"],
+            exitCodes: [ExitCode.done, .refused, .usage, .unreachable, .notSignedIn, .noSuchGame].map(\.entry)),
+        notes: [
+            """
+            The head is marked with *. BASE is the revision that the device had seen, RIVAL the one that it met.
+            Print one version: ieum get COLLECTION ID --revision N
+            --json prints collection, id, versions (revision, outcome, saved, stamp, received, device, deviceName, base,
+            rival, schema, size, head, deleted), before (where to go on with --before, or null).
+            """
+        ]
+    ) { call in
+        let key = try call.game()
+        let limit = try call.arguments.integer("limit", in: 1...1_000_000) ?? 20
+        var before = try call.revision("before")
+        let device = try call.signIn()
+        var versions: [VersionEntry] = []
+        repeat {
+            let page = try device.connection.history(key, before: before, limit: min(limit - versions.count, 1_000))
+            versions += page.versions
+            before = page.before
+        } while before != nil && versions.count < limit
+        if call.wantsJSON {
+            try call.printJSON([
+                ("collection", .string(key.collection)), ("id", .string(key.id)),
+                ("versions", .array(versions.map { call.json($0.detail, device.identity) })),
+                ("before", .number(before)),
+            ])
+        } else {
+            for line in call.table(versions, device.identity) { try call.output.line(line) }
+            if let before { call.output.talk("Older ones: add --before \(before)") }
+        }
+        return .done
+    }
+}
+
+extension Call {
+    /// What a version is in JSON.
+    func json(_ version: GameVersion, _ identity: Identity) -> [(key: String, value: JSONText)] {
+        [
+            ("collection", .string(version.game.collection)), ("id", .string(version.game.id)),
+            ("revision", .integer(version.header.revision)), ("saved", .time(version.header.saved)),
+            ("stamp", .time(version.header.stamp)),
+        ] + json(of: version.header.device, here: identity) + [
+            ("schema", .integer(Int64(version.header.schema))), ("deleted", .boolean(version.state == nil)),
+            ("state", .state(version.state)),
+        ]
+    }
+
+    fileprivate func json(_ version: VersionDetail, _ identity: Identity) -> JSONText {
+        .object(
+            [
+                ("revision", .integer(version.revision)), ("outcome", .string(version.outcome.rawValue)),
+                ("saved", .time(version.saved)), ("stamp", .time(version.stamp)), ("received", .time(version.received)),
+            ] + json(of: version.device, here: identity) + [
+                ("base", .number(version.base)), ("rival", .number(version.rival)),
+                ("schema", .integer(Int64(version.schema))), ("size", .integer(Int64(version.size))),
+                ("head", .boolean(version.isHead)), ("deleted", .boolean(version.isTombstone)),
+            ])
+    }
+
+    fileprivate func table(_ versions: [VersionEntry], _ identity: Identity) -> [String] {
+        var table = Table([
+            .left(" "), .right("REVISION"), .left("SAVED (UTC)"), .left("DEVICE"), .left("OUTCOME"), .right("BASE"),
+            .right("RIVAL"), .right("SIZE"),
+        ])
+        for version in versions.map(\.detail) {
+            table.add([
+                version.isHead ? "*" : " ", String(version.revision), version.saved.shortText,
+                name(of: version.device, here: identity), version.outcome.rawValue,
+                version.base.map { String($0) } ?? "-", version.rival.map { String($0) } ?? "-",
+                version.isTombstone ? "deleted" : version.size.sizeText,
+            ])
+        }
+        return table.lines
+    }
+}

@@ -1,0 +1,126 @@
+import Arguments
+import Glibc
+import IeumClient
+import Wire
+
+/// Why a command did not do what it was asked, in words for a player: what is wrong and what to type next.
+struct Failure: Error {
+    /// How the program ends.
+    var exitCode: ExitCode
+    /// A stable name; the server's own where it refused.
+    var code: String
+    /// What is wrong, one line.
+    var message: String
+    /// What to do.
+    var hint: String?
+    /// When to try again, as the server told.
+    var retryAfter: Duration?
+
+    init(_ exitCode: ExitCode, code: String, _ message: String, hint: String? = nil, retryAfter: Duration? = nil) {
+        self.exitCode = exitCode
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.retryAfter = retryAfter
+    }
+
+    /// Puts any error of a command into words.
+    init(_ error: any Error) {
+        switch error {
+        case let failure as Failure: self = failure
+        case let error as UsageError: self.init(.usage, code: "usage", error.message, hint: error.usage)
+        case let error as HomeError: self.init(error)
+        case let error as ClientError: self.init(error)
+        case let error as WireError: self.init(.server(error))
+        case let error as Output.Broken where error.number == EPIPE:
+            self.init(.brokenPipe, code: "broken-pipe", "nobody reads the output")
+        case let error as Output.Broken:
+            let reason = String(cString: strerror(error.number))
+            self.init(.refused, code: "output", "stdout cannot be written: \(reason)")
+        default: self.init(.refused, code: "failed", "\(error)")
+        }
+    }
+
+    private init(_ error: HomeError) {
+        let (exitCode, code): (ExitCode, String) =
+            switch error.kind {
+            case .noIdentity: (.notSignedIn, "no-identity")
+            case .nowhere: (.usage, "no-home")
+            case .identityExists: (.refused, "identity-exists")
+            case .exposed: (.refused, "exposed")
+            case .damaged: (.refused, "damaged")
+            case .locked: (.refused, "locked")
+            case .system: (.refused, "system")
+            }
+        self.init(exitCode, code: code, error.message, hint: error.hint)
+    }
+
+    private init(_ error: ClientError) {
+        switch error {
+        case .unreachable:
+            self.init(.unreachable, code: "unreachable", error.message, hint: error.hint)
+        case .timedOut:
+            self.init(
+                .unreachable, code: "timed-out", error.message,
+                hint: "Try again, or wait longer: --timeout SECONDS. A push may be repeated safely.")
+        case .connectionClosed(let reason):
+            self.init(
+                .unreachable, code: reason?.code.rawValue ?? "connection-closed", error.message,
+                hint: "Try again; a push may be repeated safely.", retryAfter: error.retryAfter)
+        case .protocolViolation:
+            self.init(.refused, code: "protocol-violation", error.message, hint: error.hint)
+        case .server(let refusal):
+            self.init(
+                Self.exitCode(of: refusal, isPassing: error.isRetryable), code: refusal.code.rawValue, error.message,
+                hint: Self.hint(for: refusal), retryAfter: refusal.retryAfter)
+        }
+    }
+
+    private static func exitCode(of refusal: WireError, isPassing: Bool) -> ExitCode {
+        switch refusal.code {
+        case .notSignedIn, .loginFailed, .deviceRevoked: .notSignedIn
+        case .noSuchGame, .noSuchVersion: .noSuchGame
+        default: isPassing ? .unreachable : .refused
+        }
+    }
+
+    /// The server's hints name commands of the protocol. Here they are commands of this program.
+    private static func hint(for refusal: WireError) -> String? {
+        switch refusal.code {
+        case .noSuchGame: "List the games: ieum pull --since 0"
+        case .noSuchVersion: "List the game's versions: ieum history COLLECTION ID"
+        case .notSignedIn, .loginFailed, .deviceRevoked:
+            "Join again: ieum pair on another device of yours, then here: "
+                + "ieum link CODE --server HOST:PORT --device NAME --replace"
+        case .codeInvalid: "Codes hold for ten minutes and one use. Make another: ieum pair on a signed-in device"
+        case .registrationClosed:
+            "Ask the server's operator, or join a player: ieum link CODE --server HOST:PORT --device NAME"
+        case .baseMismatch: "Leave --base out: ieum remembers which revision of the game was seen here."
+        case .savedReused: "Give another save another --saved, or leave it out."
+        case .cursorAhead: "The server was restored. Start over: ieum pull --since 0"
+        default: refusal.hint
+        }
+    }
+
+    /// The lines for stderr.
+    var lines: [String] {
+        var lines = ["ieum: \(message.terminalSafe)"]
+        for line in (hint ?? "").split(separator: "\n") { lines.append("  \(String(line).terminalSafe)") }
+        if let retryAfter { lines.append("  The server asks to wait \(retryAfter.readableText) before the next try.") }
+        return lines
+    }
+
+    /// The object that stands on stderr instead with `--json`.
+    var json: JSONText {
+        .object([
+            (
+                "error",
+                .object([
+                    ("code", .string(code)), ("message", .string(message)), ("hint", .text(hint)),
+                    ("retryAfter", retryAfter.map { .decimal($0.milliseconds / 1_000) } ?? .null),
+                    ("exit", .integer(Int64(exitCode.rawValue))),
+                ])
+            )
+        ])
+    }
+}

@@ -1,0 +1,56 @@
+import Wire
+
+extension Timestamp {
+    /// `2026-11-29 12:00:00`, UTC, to the second.
+    var shortText: String {
+        let text = description
+        return "\(text.prefix(10)) \(text.dropFirst(11).prefix(8))"
+    }
+}
+
+extension Int {
+    /// `512 B`, `1.1 kB`, `2.5 MB`
+    var sizeText: String {
+        switch self {
+        case ..<1_000: "\(self) B"
+        case ..<1_000_000: "\(tenths(of: 1_000)) kB"
+        default: "\(tenths(of: 1_000_000)) MB"
+        }
+    }
+
+    private func tenths(of unit: Int) -> String {
+        let tenths = (self / (unit / 100) + 5) / 10
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+}
+
+extension Duration {
+    /// `0.8 ms`, `12 ms`, `2.5 s`, `5 minutes`, `3 hours`, `2 days`
+    var readableText: String {
+        let microseconds =
+            components.seconds.multipliedReportingOverflow(by: 1_000_000).partialValue
+            &+ components.attoseconds / 1_000_000_000_000
+        let milliseconds = Double(microseconds) / 1_000
+        switch abs(milliseconds) {
+        case ..<10: return "\(Self.rounded(milliseconds)) ms"
+        case ..<1_000: return "\(Int(milliseconds.rounded())) ms"
+        case ..<120_000: return "\(Self.rounded(milliseconds / 1_000)) s"
+        case ..<7_200_000: return "\(Int((milliseconds / 60_000).rounded())) minutes"
+        case ..<172_800_000: return "\(Int((milliseconds / 3_600_000).rounded())) hours"
+        default: return "\(Int((milliseconds / 86_400_000).rounded())) days"
+        }
+    }
+
+    /// Milliseconds with three decimals.
+    var milliseconds: Double {
+        let microseconds =
+            components.seconds.multipliedReportingOverflow(by: 1_000_000).partialValue
+            &+ components.attoseconds / 1_000_000_000_000
+        return Double(microseconds) / 1_000
+    }
+
+    private static func rounded(_ value: Double) -> String {
+        let tenths = (value * 10).rounded() / 10
+        return tenths == tenths.rounded() ? String(Int(tenths)) : String(tenths)
+    }
+}

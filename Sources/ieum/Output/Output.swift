@@ -1,0 +1,64 @@
+import Glibc
+
+/// Where the program's words go: data to stdout, talk to stderr.
+struct Output {
+    /// Whether stdout is a terminal and styles are welcome there.
+    let isStyled: Bool
+    /// Whether stdout is a terminal.
+    let isTerminal: Bool
+    private let dataDescriptor: Int32
+    private let talkDescriptor: Int32
+
+    /// Stdout could not be written.
+    struct Broken: Error {
+        /// Why; `EPIPE` when nobody reads any more.
+        var number: Int32
+    }
+
+    /// Writes to stdout and stderr, or to other descriptors.
+    init(environment: [String: String], data: Int32 = STDOUT_FILENO, talk: Int32 = STDERR_FILENO) {
+        dataDescriptor = data
+        talkDescriptor = talk
+        isTerminal = isatty(data) == 1
+        let isPlain = !(environment["NO_COLOR"] ?? "").isEmpty || environment["TERM"] == "dumb"
+        isStyled = isTerminal && !isPlain
+    }
+
+    /// Writes bytes to stdout, at once.
+    func data(_ bytes: [UInt8]) throws(Broken) {
+        let number = Self.write(bytes, to: dataDescriptor)
+        guard number == 0 else { throw Broken(number: number) }
+    }
+
+    /// Writes a line to stdout, at once.
+    func line(_ text: String) throws(Broken) {
+        try data(Array((text + "\n").utf8))
+    }
+
+    /// Writes a line to stderr. When that fails there is nobody left to tell.
+    func talk(_ text: String) {
+        _ = Self.write(Array((text + "\n").utf8), to: talkDescriptor)
+    }
+
+    /// The text in bold where stdout shows styles.
+    func bold(_ text: String) -> String {
+        isStyled ? "\u{1B}[1m\(text)\u{1B}[0m" : text
+    }
+
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                // Somebody made the terminal or pipe non-blocking: wait for room.
+                var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                poll(&ready, 1, -1)
+            } else if errno != EINTR {
+                return errno
+            }
+        }
+        return 0
+    }
+}

@@ -1,0 +1,59 @@
+extension String {
+    /// The text with everything escaped that would steer a terminal or turn text around: control characters, line
+    /// separators, and invisible format characters but for the joiners that emoji and some scripts need.
+    var terminalSafe: String {
+        var text = ""
+        for scalar in unicodeScalars {
+            if scalar.isTerminalSafe {
+                text.unicodeScalars.append(scalar)
+            } else {
+                text += "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
+            }
+        }
+        return text
+    }
+
+    /// How many columns of a terminal the text takes: two for East Asian wide characters and emoji, none for marks.
+    var terminalWidth: Int {
+        reduce(0) { $0 + $1.terminalWidth }
+    }
+
+    /// The text, filled up with spaces to a width.
+    func padded(to width: Int, alignedRight: Bool = false) -> String {
+        let space = String(repeating: " ", count: max(0, width - terminalWidth))
+        return alignedRight ? space + self : self + space
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isTerminalSafe: Bool {
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
+        case .format: value == 0x200C || value == 0x200D
+        default: true
+        }
+    }
+
+    /// Unicode's East Asian Width W or F (UAX #11), in ranges.
+    fileprivate var isWide: Bool {
+        switch value {
+        case 0x1100...0x115F, 0x231A...0x231B, 0x2329...0x232A, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF,
+            0x4E00...0x9FFF, 0xA000...0xA4CF, 0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE10...0xFE19,
+            0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x16FE0...0x18CFF, 0x1AFF0...0x1B2FF,
+            0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1F9FF, 0x1FA70...0x1FAFF, 0x20000...0x3FFFD:
+            true
+        default: properties.isEmojiPresentation
+        }
+    }
+}
+
+extension Character {
+    fileprivate var terminalWidth: Int {
+        guard let first = unicodeScalars.first else { return 0 }
+        if first.isWide || unicodeScalars.contains("\u{FE0F}") { return 2 }
+        switch first.properties.generalCategory {
+        case .nonspacingMark, .enclosingMark, .format, .control: return 0
+        default: return 1
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import Testing
+
+@testable import Wire
+
+@Suite("Any bytes at all")
+struct FuzzTests {
+    @Test("200,000 random and damaged lines each give a command, nothing, or a coded error")
+    func commands() throws {
+        var random = SeededRandom.fresh()
+        let parser = CommandParser(limits: Limits(maxLineBytes: 2_000, maxStateBytes: 500))
+        let known = Set(WireError.Code.all)
+        let seeds = try (0..<400).map { _ in
+            var line: [UInt8] = []
+            try random.command().print(into: &line)
+            line.removeLast()
+            return line
+        }
+        var counts = (commands: 0, blanks: 0, errors: 0)
+        var codes: Set<WireError.Code> = []
+        for _ in 0..<200_000 {
+            let line = random.damagedLine(seeds)
+            do throws(WireError) {
+                if try parser.parse(line.span) == nil { counts.blanks += 1 } else { counts.commands += 1 }
+            } catch {
+                counts.errors += 1
+                codes.insert(error.code)
+            }
+        }
+        #expect(counts.commands > 1_000 && counts.blanks > 0 && counts.errors > 1_000)
+        #expect(codes.isSubset(of: known))
+        // The damage reaches far into the parser.
+        let reached: Set<WireError.Code> = [
+            .invalidUTF8, .invalidCharacter, .unknownCommand, .missingArgument, .invalidArgument, .unexpectedArgument,
+            .invalidID, .missingState, .invalidJSON,
+        ]
+        #expect(reached.isSubset(of: codes), "missed \(reached.subtracting(codes))")
+    }
+
+    @Test("100,000 random and damaged lines of a server each give a line, nothing, or a malformed line")
+    func replies() throws {
+        var random = SeededRandom.fresh()
+        let seeds = try (0..<400).map { _ in
+            var line: [UInt8] = []
+            try random.reply().print(into: &line)
+            line.removeLast()
+            return line
+        }
+        var counts = (lines: 0, malformed: 0)
+        for _ in 0..<100_000 {
+            let line = random.damagedLine(seeds)
+            do throws(MalformedLine) {
+                if try ServerLine.parse(line.span) != nil { counts.lines += 1 }
+            } catch {
+                counts.malformed += 1
+            }
+        }
+        #expect(counts.lines > 1_000 && counts.malformed > 1_000)
+    }
+
+    @Test("a session takes 50,000 random and damaged lines and stays in step")
+    func session() throws {
+        var random = SeededRandom.fresh()
+        let seeds = try (0..<200).map { _ in
+            var line: [UInt8] = []
+            try random.command().print(into: &line)
+            line.removeLast()
+            return line
+        }
+        var session = Session(server: ServerDescription(version: "test", epoch: random.uuid()))
+        var effects = Session.Effects()
+        var lines = 0
+        for _ in 0..<50_000 {
+            let line = random.damagedLine(seeds)
+            session.lineReceived(line.span, at: random.timestamp(), into: &effects)
+            for action in effects.actions {
+                switch action {
+                case .signIn(_, let request), .register(_, let request), .redeem(_, _, let request):
+                    session.requestFailed(request, .loginFailed, into: &effects)
+                case .close: session = Session(server: session.server)
+                default: break
+                }
+            }
+            lines += effects.output.filter { $0 == UInt8(ascii: "\n") }.count
+            effects.removeAll()
+            #expect(session.state == .awaitingLogin && !session.isPaused && !session.hasWorkInFlight)
+        }
+        #expect(lines > 10_000)
+    }
+}
+
+extension SeededRandom {
+    /// Random bytes, or one of some lines with a few bytes changed, lost, doubled or cut off.
+    fileprivate mutating func damagedLine(_ seeds: [[UInt8]]) -> [UInt8] {
+        guard !chance(0.1) else { return bytes(Int.random(in: 0...40, using: &self)) }
+        guard !chance(0.02) else { return [UInt8](repeating: 0x20, count: Int.random(in: 0...5, using: &self)) }
+        var line = seeds.randomElement(using: &self) ?? []
+        let marks = Array(" \t=\"\\{}[]:,\0\r\n0aZ-.".utf8) + [0x80, 0xC3, 0xFF]
+        for _ in 0..<Int.random(in: 0...3, using: &self) where !line.isEmpty {
+            let place = Int.random(in: 0..<line.count, using: &self)
+            switch Int.random(in: 0..<6, using: &self) {
+            case 0: line[place] = UInt8.random(in: 0...255, using: &self)
+            case 1, 2: line.insert(marks.randomElement(using: &self) ?? 0, at: place)
+            case 3: line.remove(at: place)
+            case 4: line.removeLast(line.count - place)
+            default: line.append(contentsOf: line[place...].prefix(20))
+            }
+        }
+        return line
+    }
+}

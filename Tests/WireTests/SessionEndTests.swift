@@ -1,0 +1,142 @@
+import Testing
+
+@testable import Wire
+
+@Suite("A session's end")
+struct SessionEndTests {
+    private let receipt = PushReceipt(outcome: .advanced, revision: 42, stamp: .earliest)
+    private let receiptLine = "OK outcome=advanced revision=42 stamp=1970-01-01T00:00:00.000000Z"
+
+    @Test("QUIT is answered behind what came before it, then the connection closes")
+    func quit() {
+        var harness = SessionHarness.signedIn()
+        harness.send("PUSH a b {}")
+        let request = harness.request
+        _ = harness.actions()
+        harness.send("QUIT")
+        #expect(harness.actions() == [.pauseReading])
+        #expect(harness.lines() == [])
+        harness.session.pushFinished(request, .success(receipt), into: &harness.effects)
+        #expect(harness.lines() == [receiptLine, "OK"])
+        #expect(harness.actions() == [.close])
+        #expect(harness.session.state == .closed)
+    }
+
+    @Test("a peer that sends no more gets its answers, the held command's too")
+    func inputEnds() {
+        var harness = SessionHarness.signedIn()
+        harness.send("PUSH a b {}")
+        let push = harness.request
+        harness.send("PULL")
+        harness.session.inputEnded(into: &harness.effects)
+        harness.session.inputEnded(into: &harness.effects)
+        _ = harness.actions()
+        harness.session.pushFinished(push, .success(receipt), into: &harness.effects)
+        #expect(harness.session.state != .closed)
+        let pull = harness.request
+        #expect(harness.actions().count == 1)
+        harness.session.readFinished(pull, lines: Array("END cursor=1 more=false\n".utf8), into: &harness.effects)
+        #expect(harness.lines() == [receiptLine, "END cursor=1 more=false"])
+        #expect(harness.actions() == [.close])
+    }
+
+    @Test("a silent peer that sends no more is closed at once")
+    func idleInputEnds() {
+        var harness = SessionHarness()
+        harness.session.inputEnded(into: &harness.effects)
+        #expect(harness.lines() == [])
+        #expect(harness.actions() == [.close])
+    }
+
+    @Test("a draining server answers what was started, refuses what was not, says why, and closes")
+    func drains() {
+        var harness = SessionHarness.signedIn()
+        harness.send("PUSH a b {}")
+        let push = harness.request
+        harness.send("PULL")
+        harness.session.drain(.shuttingDown(), into: &harness.effects)
+        #expect(harness.lines() == [])
+        _ = harness.actions()
+        harness.session.pushFinished(push, .success(receipt), into: &harness.effects)
+        let lines = harness.lines()
+        #expect(lines.count == 3)
+        #expect(lines[0] == receiptLine)
+        #expect(lines[1].hasPrefix("ERR shutting-down retry-after=1 hint="))
+        #expect(lines[2].hasPrefix("* BYE reason=shutting-down retry-after=1 hint="))
+        #expect(harness.actions() == [.close])
+    }
+
+    @Test("an idle session that is drained says goodbye at once")
+    func drainsIdle() {
+        var harness = SessionHarness.signedIn()
+        harness.session.drain(.shuttingDown(), into: &harness.effects)
+        #expect(harness.lines().map { $0.prefix(26) } == ["* BYE reason=shutting-down"])
+        #expect(harness.actions() == [.close])
+    }
+
+    @Test("a drain behind a peer that has ended still says why")
+    func drainsEnded() {
+        var harness = SessionHarness.signedIn()
+        harness.send("PUSH a b {}")
+        harness.session.inputEnded(into: &harness.effects)
+        harness.session.drain(.epochChanged, into: &harness.effects)
+        harness.session.pushFinished(harness.request, .failure(.unavailable()), into: &harness.effects)
+        let lines = harness.lines()
+        #expect(
+            lines.count == 2 && lines[0].hasPrefix("ERR unavailable")
+                && lines[1].hasPrefix("* BYE reason=epoch-changed"))
+    }
+
+    @Test("a held command starts only when the peer reads again")
+    func blockedOutputHolds() {
+        var harness = SessionHarness.signedIn()
+        harness.send("PUSH a b {}")
+        let push = harness.request
+        harness.send("PULL")
+        _ = harness.actions()
+        harness.session.outputBlocked(into: &harness.effects)
+        harness.session.pushFinished(push, .success(receipt), into: &harness.effects)
+        #expect(harness.actions() == [])
+        harness.session.outputDrained(into: &harness.effects)
+        #expect(harness.actions().count == 2)
+    }
+
+    @Test("a line handed over while reading is paused ends the connection, and nothing else")
+    func lineWhilePaused() {
+        var harness = SessionHarness.signedIn()
+        harness.send("PULL")
+        harness.send("PULL")
+        _ = harness.actions()
+        harness.send("PING")
+        #expect(harness.lines().map { $0.prefix(21) } == ["* BYE reason=internal"])
+        #expect(harness.actions() == [.close])
+    }
+
+    @Test("a result of another kind is a mistake of the server's, and the command is told so")
+    func wrongKindOfResult() {
+        var harness = SessionHarness()
+        harness.send("REGISTER")
+        harness.session.pushFinished(harness.request, .success(receipt), into: &harness.effects)
+        #expect(harness.session.state == .awaitingLogin)
+        #expect(harness.lines().map { $0.prefix(12) } == ["ERR internal"])
+        harness.signIn()
+        harness.send("PULL")
+        harness.session.watchEstablished(harness.request, revision: 1, into: &harness.effects)
+        #expect(harness.lines().map { $0.prefix(12) } == ["ERR internal"])
+        harness.send("PUSH a b {}")
+        #expect(harness.effects.actions.last?.runsAlone == false)
+    }
+
+    @Test("results for unknown requests are ignored")
+    func unknownRequests() {
+        var harness = SessionHarness.signedIn()
+        for raw in [0, 1, 2, 3, 99, UInt64.max] {
+            let request = RequestID(rawValue: raw)
+            harness.session.pushFinished(request, .success(receipt), into: &harness.effects)
+            harness.session.readFinished(request, lines: [65], into: &harness.effects)
+            harness.session.requestFailed(request, .noSuchGame, into: &harness.effects)
+            harness.session.watchEstablished(request, revision: 1, into: &harness.effects)
+        }
+        #expect(harness.effects == Session.Effects())
+    }
+}
