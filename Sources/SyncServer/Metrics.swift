@@ -1,7 +1,9 @@
 import Wire
 
 /// What the daemon counts, printed in Prometheus' text format.
-struct Metrics {
+///
+/// A class, since those who count share it; confined to the loop's thread.
+final class Metrics {
     var accepted = 0
     var refusedConnections = 0
     var commands = 0

@@ -11,7 +11,7 @@ public final class SyncServer {
     let configuration: ServerConfiguration
     let loop: EventLoop
     let log: Log
-    var metrics = Metrics()
+    let metrics: Metrics
     var watchers = Watchers()
     /// Bytes of accepted pushes and of replies that peers do not read.
     var pendingBytes = 0
@@ -23,6 +23,7 @@ public final class SyncServer {
     private var sessions: [ObjectIdentifier: ClientSession] = [:]
     private var spareEffects: [Session.Effects] = []
     private var listener: Listener?
+    private var responder: HTTPResponder?
     private var feed: ChangeFeed?
     private let feedLink: DatabaseLink
     private var drainTimers: [EventLoop.Timer] = []
@@ -45,22 +46,30 @@ public final class SyncServer {
         let limits = configuration.limits
         description = Self.describe(configuration, epoch)
         laneMap = LaneMap(count: limits.lanes)
-        var readers: [DatabaseLink] = []
-        for index in 0..<limits.readers { readers.append(try Self.link("reader \(index)", configuration, loop, log)) }
-        pool = DatabasePool(loop: loop, links: readers, timeout: limits.requestTimeout, log: log)
+        let metrics = Metrics()
+        self.metrics = metrics
+        let links = LinkMaker(database: configuration.database, loop: loop, log: log, metrics: metrics)
+        pool = DatabasePool(
+            loop: loop, links: try links.make("reader", count: limits.readers), timeout: limits.requestTimeout, log: log
+        )
         // A notification is a hint: it may be lost with the machine, and need not wait for the disk.
-        feedLink = try Self.link(
-            "changes", configuration, loop, log, sessionSettings: ["synchronous_commit": "off"],
-            setup: ChangeFeed.setup)
-        for index in 0..<limits.lanes {
-            let link = try Self.link(
-                "lane \(index)", configuration, loop, log, sessionSettings: ["synchronous_commit": "on"])
+        feedLink = try links.make(
+            "changes", sessionSettings: ["synchronous_commit": "off"], setup: ChangeFeed.setup)
+        for link in try links.make("lane", count: limits.lanes, sessionSettings: ["synchronous_commit": "on"]) {
             lanes.append(Lane(loop: loop, link: link, limits: limits, owner: self))
         }
     }
 
     /// The port that clients connect to, once the server has started.
     public var port: Int { listener.map { Int($0.port) } ?? 0 }
+
+    /// The port of `/metrics`, once the server has started; nil where there is none.
+    public var metricsPort: Int? { responder.map { Int($0.port) } }
+
+    var sessionCount: Int { sessions.count }
+
+    /// Whether a connection for requests is there.
+    var isDatabaseReady: Bool { pool.isReady }
 
     /// Opens the database connections and the ports.
     public func start() throws(EventLoopError) {
@@ -73,6 +82,9 @@ public final class SyncServer {
         {
             [weak self] socket in
             self?.accepted(socket)
+        }
+        if let metrics = configuration.metrics {
+            responder = try openMonitoring(host: metrics.host, port: metrics.port)
         }
         listener?.failed = { [log] error in log(.warning, "accept-failed", ["error": error]) }
     }
@@ -161,7 +173,8 @@ public final class SyncServer {
         session.open()
     }
 
-    private var pushesUnderWay: Int { lanes.reduce(0) { $0 + $1.count } }
+    /// Pushes that were accepted and not answered.
+    var pushesUnderWay: Int { lanes.reduce(0) { $0 + $1.count } }
 
     private func checkDrained() {
         if sessions.isEmpty, pushesUnderWay == 0 { finishDrain() }
@@ -220,38 +233,5 @@ extension SyncServer: Lane.Owner {
         metrics.refusedPushes += 1
         guard let error else { return }
         log(.error, "push-failed", ["player": push.player, "game": push.push.game, "error": error])
-    }
-}
-
-extension SyncServer {
-    private static func link(
-        _ name: String, _ configuration: ServerConfiguration, _ loop: EventLoop, _ log: Log,
-        sessionSettings: KeyValuePairs<String, String> = [:], setup: [String] = []
-    ) throws(DatabaseError) -> DatabaseLink {
-        let settings = try ConnectionSettings(
-            configuration.database, applicationName: "ieumd \(name)", sessionSettings: sessionSettings)
-        let link = DatabaseLink(on: loop, settings, setup: setup, silenceLimit: .seconds(30))
-        // One warning a loss: the tries that follow are many, and say the same.
-        var isTold = false
-        link.onLost = { error in
-            log(isTold ? .debug : .warning, "database-lost", ["connection": name, "error": error])
-            isTold = true
-        }
-        link.whenReady { _ in
-            if isTold { log(.info, "database-ready", ["connection": name]) }
-            isTold = false
-        }
-        return link
-    }
-}
-
-extension DatabaseLink {
-    /// Adds a listener to those that hear of each new session.
-    func whenReady(_ body: @escaping (DatabaseConnection) -> Void) {
-        let others = onReady
-        onReady = { connection in
-            others?(connection)
-            body(connection)
-        }
     }
 }

@@ -10,31 +10,32 @@ enum Migrations {
         var options = Migrator.Options()
         options.applicationName = "ieumd-migrate"
         options.applicationVersion = SyncServerVersion.current
-        options.command = "ieumd migrate"
+        options.command = Migrator.CommandLine(program: "ieumd migrate")
         return Migrator(
             set: try MigrationSet(name: "ieum", embedded: EmbeddedMigrations.files), database: conninfo,
             options: options, report: report)
     }
 
-    /// `ieumd migrate up` and `ieumd migrate status`, on a database that is given.
+    /// `ieumd migrate …`. Works on the database that is given, or else on the private one, which runs already or is
+    /// started for the time of the command.
     static func run(_ arguments: [String], environment: [String: String]) -> Int32 {
-        guard let command = arguments.first, let index = arguments.firstIndex(of: "--database"),
-            arguments.indices.contains(index + 1)
-        else {
-            Console.error("usage: ieumd migrate up|status --database CONNINFO", hint: nil)
-            return 2
-        }
-        do throws(MigrationError) {
-            let migrator = try migrator(arguments[index + 1]) { _ in }
-            if command == "up" {
-                for file in try migrator.up().applied { Console.output("\(file.name) \(file.milliseconds) ms\n") }
-            } else {
-                for row in try migrator.status().rows { Console.output("\(row.name) \(row.state.rawValue)\n") }
+        var started: PrivateDatabase?
+        defer { started?.stop() }
+        let command = MigrateCommand(
+            program: "ieumd migrate", setName: "ieum", embedded: EmbeddedMigrations.files,
+            applicationName: "ieumd-migrate", applicationVersion: SyncServerVersion.current
+        ) { given in
+            let choice = try DatabaseChoice(given: given, environment: environment)
+            if let conninfo = choice.conninfo ?? PrivateDatabase.running(in: choice.directory) { return conninfo }
+            let database = PrivateDatabase(directory: choice.directory)
+            do throws(PrivateDatabaseError) {
+                let conninfo = try database.start()
+                started = database
+                return conninfo
+            } catch {
+                throw MigrationError(.connection, error.message, hint: error.hint)
             }
-            return 0
-        } catch {
-            Console.error("\(error)", hint: nil)
-            return error.exitCode
         }
+        return command.run(arguments)
     }
 }

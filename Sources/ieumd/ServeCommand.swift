@@ -113,7 +113,7 @@ struct ServeCommand {
             .info, "started",
             [
                 "version": SyncServerVersion.current, "address": "\(host):\(server.port)",
-                "epoch": epoch.uuidString.lowercased(),
+                "epoch": epoch.uuidString.lowercased(), "metrics": server.metricsPort.map { String($0) } ?? "off",
             ])
         loop.run()
         withExtendedLifetime((signals, hangUp)) {}
