@@ -17,7 +17,7 @@ struct BenchPlan {
     var busyNotices: Duration
     /// Connections that only watch.
     var watchers: Int
-    /// Versions stored: the greater number is players × games × this.
+    /// Versions of each game in the database with many: players × games × this in all.
     var storedVersionsPerGame: Int
     var storedRounds: Int
 

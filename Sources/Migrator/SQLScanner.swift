@@ -189,7 +189,7 @@ struct SQLScanner {
         token(from: start, word: "'")
     }
 
-    /// Where a string goes on after space with a line end in it, by the rule of the SQL standard; nil where it does not.
+    /// Where a string goes on after space and comments with a line end in them, as the SQL standard has it; nil where it does not.
     private func continuation() -> Int? {
         var (position, sawLineEnd) = (index, false)
         while position < text.count {
@@ -200,7 +200,7 @@ struct SQLScanner {
             case UInt8(ascii: " "), 0x09, 0x0B, 0x0C:
                 position += 1
             case UInt8(ascii: "-")
-            where sawLineEnd && position + 1 < text.count && text[position + 1] == UInt8(ascii: "-"):
+            where position + 1 < text.count && text[position + 1] == UInt8(ascii: "-"):
                 while position < text.count, text[position] != UInt8(ascii: "\n"), text[position] != UInt8(ascii: "\r")
                 {
                     position += 1

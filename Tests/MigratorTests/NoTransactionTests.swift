@@ -39,7 +39,8 @@ struct NoTransactionTests {
         #expect(try bench.up() == [])
     }
 
-    @Test("the file needs no transaction but does not say so: the message names line and directive, for a fix in one go")
+    @Test(
+        "the file needs no transaction but does not say so: the message names line and directive, for a fix in one go")
     func directiveMissing() throws {
         for statement in ["CREATE INDEX CONCURRENTLY i ON a (x);", "VACUUM a;", "DO $$ BEGIN COMMIT; END $$;"] {
             let bench = try Bench(["1_a.sql": "CREATE TABLE a (x int);", "2_b.sql": "SELECT 1;\n\(statement)\n"])
@@ -54,7 +55,8 @@ struct NoTransactionTests {
 
     @Test("after an error it goes on at the statement that failed, mended")
     func resumesAfterError() throws {
-        let bench = try bench("CREATE TABLE b (x int);\nINSERT INTO b VALUES (1);\nINSERT INTO c VALUES (1);\nCREATE TABLE d ();")
+        let bench = try bench(
+            "CREATE TABLE b (x int);\nINSERT INTO b VALUES (1);\nINSERT INTO c VALUES (1);\nCREATE TABLE d ();")
         let error = try #require(try bench.failure())
         #expect(error.description.hasPrefix("2_b.sql:4:13: ERROR 42P01"))
         #expect(try bench.history.last == "test|2_b.sql|running|no-transaction")

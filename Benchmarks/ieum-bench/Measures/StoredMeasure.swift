@@ -2,72 +2,68 @@ import Postgres
 
 /// What a push costs with few and with many versions stored.
 ///
-/// Two databases of the same players take turns: `few` is made anew for every round with two versions a player, `many` is
-/// filled by SQL, in the order in which versions would have come.
+/// Two databases take turns, and in both the same 50 players push their 20 games. In `few`, made anew for every round,
+/// there is nothing else, and one version of each game. In `many` there are hundreds of other players, and all games have
+/// long histories, filled in by SQL in the order in which the versions would have come.
 struct StoredMeasure {
     private let setting: Setting
     private var bed: TestBed { setting.bed }
     private var plan: BenchPlan { setting.plan }
 
+    private static let activePlayers = 50
     /// Pushes before and in a burst: enough for the clock, few enough that `few` stays small.
-    private static let burst = (warmUp: 1_024, measured: 4_096)
+    private static let burst = (warmUp: 500, measured: 4_000)
     /// Pushes that `many` gets once, so that every page that pushes touch was touched since the checkpoint. A page's
     /// first change after a checkpoint costs a copy of it in the log, which a long run hardly feels and a burst would.
-    private static let touching = 20_000
+    private static let touching = 8_000
 
     init(_ setting: Setting) {
         self.setting = setting
     }
 
     func run(into figures: inout Figures) throws {
-        let stored = plan.players * (2 + plan.gamesPerPlayer * plan.storedVersionsPerGame)
-        setting.progress.say("storing \(grouped(Double(stored))) versions")
-        let tokens = try makeTemplate()
-        try bed.createDatabase("many", from: "few_template")
-        for version in 1...plan.storedVersionsPerGame { try bed.execute(fill(version), in: "many") }
-        try bed.execute("VACUUM ANALYZE", in: "many")
+        let few = Self.activePlayers * plan.gamesPerPlayer
+        let many = plan.players * plan.gamesPerPlayer * plan.storedVersionsPerGame
+        setting.progress.say("storing \(grouped(Double(many))) versions")
+        try bed.createMigratedDatabase("few_template")
+        let players = try makePlayers(in: "few_template", count: Self.activePlayers)
         try bed.execute("VACUUM ANALYZE", in: "few_template")
+        try bed.createDatabase("many", from: "few_template")
+        _ = try makePlayers(in: "many", count: plan.players - Self.activePlayers)
+        for version in 2...plan.storedVersionsPerGame { try bed.execute(oneVersionMore(version), in: "many") }
+        try bed.execute("VACUUM ANALYZE", in: "many")
         try bed.execute("CHECKPOINT", in: "many")
-        _ = try push(in: "many", tokens, warmUp: Self.touching)
+        _ = try push(in: "many", players, warmUp: Self.touching)
 
-        var (few, many) = (Burst(), Burst())
-        var ratios = (cpu: Samples(), time: Samples())
+        var cpu = (few: Samples(), many: Samples(), ratio: Samples())
+        var time = Samples()
         for round in 1...plan.storedRounds {
             setting.progress.say(
                 "round \(round) of \(plan.storedRounds): pushes with few and with many versions stored")
             try bed.dropDatabase("few")
             try bed.createDatabase("few", from: "few_template")
-            let first = try push(in: "few", tokens)
-            let second = try push(in: "many", tokens)
-            few.add(first)
-            many.add(second)
-            ratios.cpu.add(second.cpu.server / first.cpu.server)
-            ratios.time.add(second.seconds / first.seconds)
+            let first = try push(in: "few", players)
+            let second = try push(in: "many", players)
+            cpu.few.add(first.cpu.server / Double(first.pushes) * 1e6)
+            cpu.many.add(second.cpu.server / Double(second.pushes) * 1e6)
+            cpu.ratio.add(second.cpu.server / first.cpu.server)
+            time.add(second.seconds / first.seconds)
         }
-        figures.set("push_cost_1m_over_1k", ratios.cpu)
-        figures.set("push_time_1m_over_1k", ratios.time)
-        figures.set("push_cost_few_versions", Double(plan.players * 2))
-        figures.set("push_cost_many_versions", Double(stored))
-        figures.set("push_few_cpu_ms_per_1000", few.cpu)
-        figures.set("push_many_cpu_ms_per_1000", many.cpu)
-        for database in ["few", "many"] { try bed.dropDatabase(database) }
+        figures.set("push_cost_1m_over_1k", cpu.ratio)
+        figures.set("push_time_1m_over_1k", time)
+        figures.set("push_cost_few_versions", Double(few))
+        figures.set("push_cost_many_versions", Double(many))
+        figures.set("push_few_cpu_ms_per_1000", cpu.few)
+        figures.set("push_many_cpu_ms_per_1000", cpu.many)
+        for database in ["few", "many", "few_template"] { try bed.dropDatabase(database) }
     }
 
-    private struct Burst {
-        var cpu = Samples()
-
-        mutating func add(_ result: PushLoad.Result) {
-            cpu.add(result.cpu.server / Double(result.pushes) * 1e6)
-        }
-    }
-
-    /// Makes the database that the others are copies of: players with two games of one version each.
-    private func makeTemplate() throws -> [Player] {
-        try bed.createMigratedDatabase("few_template")
-        let daemon = try bed.startDaemon(on: "few_template", isDurable: false)
-        let fleet = try Fleet(bed.conductor, to: daemon, count: plan.players)
+    /// Makes players with one version of each of their games.
+    private func makePlayers(in database: String, count: Int) throws -> [Player] {
+        let daemon = try bed.startDaemon(on: database, isDurable: false)
+        let fleet = try Fleet(bed.conductor, to: daemon, count: count)
         let players = try fleet.register()
-        try fleet.seedGames(players, count: 2, states: setting.states)
+        try fleet.seedGames(players, count: plan.gamesPerPlayer, states: setting.states)
         fleet.close()
         try daemon.stop()
         return players
@@ -81,51 +77,29 @@ struct StoredMeasure {
         let players = owners.map { Player(id: $0.id, token: $0.token) }
         try fleet.signIn(players)
         try fleet.learnGames(players)
-        let result = try PushLoad(bed.conductor, fleet, players, states: setting.states, servers: try bed.meter(daemon))
-            .run(warmUp: .pushes(warmUp), measured: .pushes(Self.burst.measured))
+        let load = PushLoad(bed.conductor, fleet, players, states: setting.states, servers: try bed.meter(daemon))
+        let result = try load.run(warmUp: .pushes(warmUp), measured: .pushes(Self.burst.measured))
         fleet.close()
         try daemon.stop()
         return result
     }
 
-    /// One more version of each of a player's games, for all players; the first time, the games too.
-    ///
-    /// Revisions go round the games, so `version` v of game g is revision 2 + (v - 1) × games + g.
-    private func fill(_ version: Int) -> String {
-        let games = plan.gamesPerPlayer
-        let state = BlockingConnection.quoteLiteral(
-            String(decoding: setting.states.all[version % setting.states.all.count], as: UTF8.self))
+    /// Advances every game of every player by a version, as so many pushes in turn would have done.
+    private func oneVersionMore(_ version: Int) -> String {
+        let states = setting.states.all
+        let state = BlockingConnection.quoteLiteral(String(decoding: states[version % states.count], as: UTF8.self))
         return """
             BEGIN;
-            INSERT INTO game_versions (player_id, revision, device_id, saved, stamp, received, base, rival, schema, size,
+            INSERT INTO game_versions (player_id, revision, device_id, saved, stamp, received, base, schema, size,
                                        collection, game_id, outcome, state)
-            SELECT d.player_id, 2 + (\(version) - 1) * \(games) + g, d.device_id, t.moment, t.moment, t.moment,
-                   \(version == 1 ? "0" : "2 + (\(version) - 2) * \(games) + g"), NULL, 1,
-                   octet_length(s.state), '\(collectionName)', md5(d.player_id::text || g)::uuid::text,
-                   \(version == 1 ? "'created'" : "'advanced'"), s.state::json
-              FROM generate_series(1, \(games)) AS g
-             CROSS JOIN devices AS d
-             CROSS JOIN (SELECT clock_timestamp() - interval '1 day' + \(version) * interval '1 minute') AS t (moment)
-             CROSS JOIN (SELECT \(state)) AS s (state);
-            \(version == 1 ? newHeads : movedHeads)
-            UPDATE players SET last_revision = last_revision + \(games);
+            SELECT g.player_id, g.head_revision + \(plan.gamesPerPlayer), g.device_id,
+                   g.saved + interval '1 microsecond', g.stamp + interval '1 microsecond', now(), g.head_revision, 1,
+                   octet_length(s.state), g.collection, g.game_id, 'advanced', s.state::json
+              FROM games AS g CROSS JOIN (SELECT \(state)) AS s (state);
+            UPDATE games SET head_revision = head_revision + \(plan.gamesPerPlayer),
+                   saved = saved + interval '1 microsecond', stamp = stamp + interval '1 microsecond';
+            UPDATE players SET last_revision = last_revision + \(plan.gamesPerPlayer);
             COMMIT;
             """
-    }
-
-    private var newHeads: String {
-        """
-        INSERT INTO games (player_id, head_revision, stamp, saved, device_id, collection, game_id)
-        SELECT player_id, revision, stamp, saved, device_id, collection, game_id FROM game_versions WHERE revision > 2;
-        """
-    }
-
-    private var movedHeads: String {
-        """
-        UPDATE games AS g SET head_revision = v.revision, stamp = v.stamp, saved = v.saved
-          FROM players AS p JOIN game_versions AS v
-            ON v.player_id = p.player_id AND v.revision > p.last_revision
-         WHERE g.player_id = v.player_id AND g.collection = v.collection AND g.game_id = v.game_id;
-        """
     }
 }

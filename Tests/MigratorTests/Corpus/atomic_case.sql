@@ -1,0 +1,5 @@
+CREATE FUNCTION f(a int) RETURNS text LANGUAGE sql
+BEGIN ATOMIC
+  SELECT CASE WHEN a > 0 THEN 'plus;' ELSE 'minus;' END;
+END;
+SELECT f(1);

@@ -1,0 +1,6 @@
+CREATE /* a; */ OR -- b;
+REPLACE FUNCTION f() RETURNS int
+BEGIN /* c; */ ATOMIC
+  SELECT 1;
+END;
+SELECT f();

@@ -1,0 +1,3 @@
+CREATE FUNCTION f() RETURNS text BEGIN ATOMIC SELECT 'END; '; SELECT "end;" FROM (SELECT 'x' AS "end;") q; SELECT $$ END; $$ /* END; */; -- END;
+END;
+SELECT f();

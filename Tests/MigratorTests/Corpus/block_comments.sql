@@ -1,0 +1,2 @@
+/* a; b */ SELECT /* ; */ 1; /* c;
+ d; */ SELECT 2;/**/SELECT 3;/***/SELECT 4;

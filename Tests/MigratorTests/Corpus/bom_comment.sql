@@ -1,0 +1,2 @@
+﻿-- a comment; here
+SELECT 1;

@@ -1,0 +1,2 @@
+SELECT 'é;' AS é; SELECT ' ;';
+SELECT 2;

@@ -1,0 +1,2 @@
+SELECT 1 --c;, 2;
+-- a;SELECT 3;

@@ -1,0 +1,2 @@
+DO $outer$ BEGIN EXECUTE $inner$ SELECT $$x;$$; $inner$; END $outer$;
+SELECT 2;

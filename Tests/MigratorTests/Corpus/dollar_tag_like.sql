@@ -1,0 +1,2 @@
+SELECT $1a$ ; SELECT 2;
+SELECT '$x$'; SELECT '$x$';

@@ -1,0 +1,3 @@
+SELECT $a$ $b$ ; $$ ; $A$ $a$;
+SELECT $_1$ ; $_1$;
+SELECT $a1$ $a$ ; $a1$;

@@ -1,0 +1,4 @@
+SELECT nope;
+SELECT * FROM missing WHERE 'a;' = "b;";
+SELECT FROM WHERE;
+SELECT 1;

@@ -1,0 +1,2 @@
+SELECT 1 AS nameE;
+SELECT typE'a\'; SELECT 2;

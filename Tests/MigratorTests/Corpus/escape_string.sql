@@ -1,0 +1,3 @@
+SELECT E'it\'s; fine', e'\\', E'\\\'; ';
+SELECT E'a''b; ';
+SELECT E'\x27;';

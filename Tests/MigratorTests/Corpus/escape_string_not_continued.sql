@@ -1,0 +1,5 @@
+SELECT E'a' 'b;';
+SELECT 2;
+SELECT E'a'
+;
+SELECT 'b';

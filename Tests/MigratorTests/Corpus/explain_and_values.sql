@@ -1,0 +1,2 @@
+EXPLAIN SELECT 1; VALUES (1, ';'), (2, '''');
+TABLE pg_catalog.pg_am; SELECT 1 UNION SELECT 2 ORDER BY 1 LIMIT 1;

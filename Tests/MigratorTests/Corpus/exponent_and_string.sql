@@ -1,0 +1,2 @@
+SELECT 1E'x;y';
+SELECT 2;

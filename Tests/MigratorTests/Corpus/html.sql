@@ -1,0 +1,2 @@
+SELECT '<a href="x;y">&amp; it''s</a>';
+SELECT $html$<script>let a = 'b'; // c /* d */</script>$html$;

@@ -1,0 +1,3 @@
+SELECT 1 -2, 8 / 2 * 3;
+SELECT 3-2;
+SELECT - - 1;

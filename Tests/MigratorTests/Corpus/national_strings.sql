@@ -1,0 +1,2 @@
+SELECT N'a; b', n'it''s;';
+SELECT 2;

@@ -1,0 +1,10 @@
+CREATE FUNCTION f(a int) RETURNS int LANGUAGE plpgsql AS $body$
+BEGIN
+  BEGIN
+    RETURN CASE WHEN a > 0 THEN 1 ELSE 0 END;
+  EXCEPTION WHEN others THEN
+    RETURN -1;
+  END;
+END
+$body$;
+SELECT f(1);

@@ -1,0 +1,3 @@
+SELECT 1;
+/* a
+*/ commit work;

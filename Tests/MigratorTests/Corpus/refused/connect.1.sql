@@ -1,0 +1,2 @@
+\connect - - - 5433
+SELECT 1;

@@ -1,0 +1,2 @@
+CREATE TABLE t (a int);
+\copy t FROM 'x.csv'

@@ -1,0 +1,2 @@
+SELECT 'SELECT 1'
+\gexec

@@ -1,0 +1,3 @@
+SELECT 1;
+\i other.sql
+SELECT 2;

@@ -1,0 +1,2 @@
+\restrict 0aB
+SELECT 1;

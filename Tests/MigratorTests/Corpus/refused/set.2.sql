@@ -1,0 +1,3 @@
+-- a comment
+\set x 'a;b'
+SELECT 1;

@@ -1,0 +1,2 @@
+SELECT 1;
+start transaction isolation level serializable;

@@ -1,0 +1,2 @@
+SELECT 'C:\', 'a\'; SELECT '\\';
+SELECT '\n;';

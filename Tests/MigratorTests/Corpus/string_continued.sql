@@ -1,0 +1,5 @@
+SELECT 'a; '
+  'b; '
+  -- a comment; isn't in the way
+  'c;';
+SELECT 2;

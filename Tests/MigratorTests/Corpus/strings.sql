@@ -1,0 +1,2 @@
+SELECT 'a; b', 'it''s; fine', '', '''';
+SELECT ''';''';

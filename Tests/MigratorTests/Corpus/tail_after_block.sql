@@ -1,0 +1,3 @@
+SELECT 1;
+/* the end; of it
+   -- all */

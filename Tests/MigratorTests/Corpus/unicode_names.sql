@@ -1,0 +1,3 @@
+SELECT 1 AS U&"d\0061;t";
+SELECT 2 AS u&"a""b;" UESCAPE '!';
+SELECT 3 U;

@@ -1,0 +1,2 @@
+SELECT U&'\0041;\0042', u&'d!0061t!+000061;' UESCAPE '!';
+SELECT U&'it''s; \005C';
