@@ -50,6 +50,11 @@ public struct ConnectionSettings: Sendable {
         return .seconds(max(Int(seconds), 2))
     }
 
+    /// The settings as one connection string. It holds the password if there is one.
+    public var conninfo: String {
+        keywords.map { "\($0.name)=\(Self.quote($0.value))" }.joined(separator: " ")
+    }
+
     /// Quotes a value for a `keyword=value` connection string.
     public static func quote(_ value: String) -> String {
         "'\(String(value.flatMap { $0 == "'" || $0 == "\\" ? ["\\", $0] : [$0] }))'"

@@ -1,12 +1,13 @@
 import Arguments
 import Foundation
+import Postgres
 import SyncServer
 
 /// `ieumd psql`: opens psql on the daemon's database.
 struct PsqlCommand {
     static let spec = CommandSpec(
-        "ieumd psql", "open psql on the database; what follows -- goes to psql", positionals: ["[psql arguments…]"],
-        options: DatabaseChoice.options,
+        "ieumd psql", "open psql on the database; what follows -- goes to psql",
+        positionals: ["[-- psql's arguments]"], options: DatabaseChoice.options,
         examples: ["ieumd psql", "ieumd psql -- -c 'TABLE conflicts'"],
         exitCodes: [(0, "psql ended well"), (2, "usage"), (4, "the database cannot be reached")])
 
@@ -27,23 +28,52 @@ struct PsqlCommand {
     func run() -> Int32 {
         do throws(PrivateDatabaseError) {
             return try choice.use { conninfo in
-                let process = Process()
-                process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-                process.arguments = ["psql", "-d", conninfo] + arguments
-                // The terminal's Ctrl-C is psql's: it cancels a query there.
-                signal(SIGINT, SIG_IGN)
-                do {
-                    try process.run()
-                } catch {
-                    Console.error("psql cannot be run: \(error)", hint: "Install it: apt-get install postgresql-client")
-                    return 1
-                }
-                process.waitUntilExit()
-                return process.terminationStatus
+                guard let visible = hidePassword(conninfo) else { return 2 }
+                return spawn(["psql", "-d", visible] + arguments)
             }
         } catch {
             Console.error(error.message, hint: error.hint)
             return 4
         }
+    }
+
+    /// The connection string without its password, which goes into the environment: everybody sees arguments.
+    private func hidePassword(_ conninfo: String) -> String? {
+        do throws(DatabaseError) {
+            var settings = try ConnectionSettings(conninfo, applicationName: "ieumd psql")
+            if let password = settings["password"] { setenv("PGPASSWORD", password, 1) }
+            settings["password"] = nil
+            return settings.conninfo
+        } catch {
+            Console.error("\(error)", hint: error.hint)
+            return nil
+        }
+    }
+
+    /// Runs a program in the foreground of our terminal, in our process group, and waits for it.
+    private func spawn(_ words: [String]) -> Int32 {
+        // Ctrl-C is psql's: it cancels a query there.
+        signal(SIGINT, SIG_IGN)
+        let pointers = words.map { strdup($0) } + [nil]
+        defer { for pointer in pointers { free(pointer) } }
+        var child: pid_t = 0
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var defaults = sigset_t()
+        sigemptyset(&defaults)
+        sigaddset(&defaults, SIGINT)
+        posix_spawnattr_setsigdefault(&attributes, &defaults)
+        posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGDEF))
+        let code = posix_spawnp(&child, "psql", nil, &attributes, pointers, environ)
+        guard code == 0 else {
+            Console.error(
+                "psql cannot be run: \(String(cString: strerror(code)))",
+                hint: "Install it: apt-get install postgresql-client")
+            return 1
+        }
+        var status: Int32 = 0
+        while waitpid(child, &status, 0) < 0 && errno == EINTR {}
+        return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
     }
 }
