@@ -12,7 +12,7 @@ extension Connection {
     }
 
     /// Holds the lines back, at once: none comes after the present one. What was read stays buffered, and the socket is
-    /// read no further than one read.
+    /// read no further than one read. While paused, the idle time rests, and an end of the peer's goes unnoticed.
     public func pauseReading() {
         isReadingPaused = true
     }

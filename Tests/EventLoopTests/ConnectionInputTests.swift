@@ -102,7 +102,7 @@ struct ConnectionInputTests {
             link.peer.send("next\n")
             try #require(link.run { link.recorder.events.count == 2 })
             try #require(link.recorder.events == [.tooLong, .line(Array("next".utf8))])
-            try #require(residentBytes() - before < 16_000_000)
+            try #require(residentBytes() - before < 32_000_000)
         }
     }
 

@@ -7,7 +7,7 @@ struct ConnectionLifeTests {
     @Test("close inside a line ends at once: no further line, one end from the loop, the descriptor gone")
     func closesInsideLine() throws {
         let link = try Link()
-        link.recorder.reaction = { event, connection in
+        link.recorder.reaction = { [unowned link] event, connection in
             guard case .line = event else { return }
             connection.close()
             #expect(link.recorder.end == nil)
@@ -31,7 +31,7 @@ struct ConnectionLifeTests {
         let link = try Link(options: options, receiveBuffer: 4_096)
         weak let connection = link.connection
         let isDone = Box(false)
-        link.recorder.reaction = { event, connection in
+        link.recorder.reaction = { [unowned link] event, connection in
             switch (event, moment) {
             case (.line, .line), (.line, .gatheredLine), (.tooLong, .tooLong), (.drained, .drained),
                 (.inputEnded, .inputEnded), (.ended, .ended):
@@ -120,6 +120,17 @@ struct ConnectionLifeTests {
             #expect(busy.recorder.end == .idleTimeout)
             #expect(busy.loop.now - last < .milliseconds(400))
         }
+    }
+
+    @Test("an idle timeout set later counts from then on")
+    func changesIdleTimeout() throws {
+        let link = try Link()
+        link.settle(.milliseconds(50))
+        link.connection?.idleTimeout = .milliseconds(100)
+        let start = link.loop.now
+        #expect(link.run { link.recorder.end != nil })
+        #expect(link.recorder.end == .idleTimeout)
+        #expect(link.loop.now - start > .milliseconds(90))
     }
 
     @Test("a half-closed connection that nobody closes ends by the idle timeout")

@@ -29,6 +29,8 @@ struct EventLoopTests {
         let timer = EventLoop.Timer(on: loop, after: .milliseconds(5)) { pipe.write("x") }
         #expect(loop.run(until: { isRead.value }, timeout: .seconds(5)))
         isOver.value = true
+        // Work that uses its loop keeps it until it has run.
+        #expect(!loop.run(until: { false }, timeout: .zero))
         watch.cancel()
         timer.cancel()
     }

@@ -49,7 +49,7 @@ struct ListenerTests {
                 "nonblocking": fcntl(descriptor, F_GETFL) & O_NONBLOCK,
                 "cloexec": fcntl(descriptor, F_GETFD) & FD_CLOEXEC,
                 "nodelay": value(tcp, TCP_NODELAY), "keepalive": value(SOL_SOCKET, SO_KEEPALIVE),
-                "keepidle": value(tcp, TCP_KEEPIDLE),
+                "keepidle": value(tcp, TCP_KEEPIDLE), "usertimeout": value(tcp, TCP_USER_TIMEOUT),
             ]
         }
         let peer = try RawSocket(connectingTo: listener.port)
@@ -57,6 +57,7 @@ struct ListenerTests {
         #expect(
             options.value == [
                 "nonblocking": O_NONBLOCK, "cloexec": FD_CLOEXEC, "nodelay": 1, "keepalive": 1, "keepidle": 60,
+                "usertimeout": 120_000,
             ])
         withExtendedLifetime(peer) {}
     }

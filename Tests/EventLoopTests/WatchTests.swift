@@ -1,6 +1,7 @@
 import CLibEvent
 import EventLoop
 import Glibc
+import Synchronization
 import Testing
 
 @Suite("descriptor and signal watches")
@@ -59,15 +60,22 @@ struct WatchTests {
         #expect(!loop.run(until: { count.value > 1 }, timeout: .milliseconds(20)))
     }
 
-    @Test("a descriptor that cannot be watched is an error with its number")
-    func refusesRegularFiles() throws {
-        let loop = try EventLoop()
-        let file = open("/proc/self/exe", O_RDONLY)
-        defer { close(file) }
-        let error = #expect(throws: EventLoopError.self) {
-            _ = try DescriptorWatch(on: loop, descriptor: file, interest: .read) { _ in }
+    // In a process of its own: the log is the process's.
+    @Test("a descriptor that cannot be watched is an error with its number, and libevent's word goes to the log")
+    func refusesRegularFiles() async {
+        await #expect(processExitsWith: .success) {
+            let messages = Mutex<[String]>([])
+            EventLoop.setLibraryLog { level, text in
+                if level == .warning { messages.withLock { $0.append(text) } }
+            }
+            let loop = try EventLoop()
+            let file = open("/proc/self/exe", O_RDONLY)
+            let error = #expect(throws: EventLoopError.self) {
+                _ = try DescriptorWatch(on: loop, descriptor: file, interest: .read) { _ in }
+            }
+            try #require(error?.number == EPERM)
+            try #require(messages.withLock { $0 }.count == 1)
         }
-        #expect(error?.number == EPERM)
     }
 
     // In a process of its own: libevent delivers signals to one loop of a process.

@@ -60,7 +60,9 @@ public enum Verb: String, CaseIterable, Sendable {
     /// The verb that a mistyped word most likely meant: at most two letters away.
     static func suggestion(for word: String) -> Verb? {
         let typed = Array(String(word.unicodeScalars.prefix(16)).uppercased().utf8)
-        let ranked = allCases.map { (verb: $0, distance: distance(typed, Array($0.rawValue.utf8))) }
+        let ranked = allCases.filter { abs($0.rawValue.utf8.count - typed.count) <= 2 }.map { verb in
+            (verb: verb, distance: distance(typed, Array(verb.rawValue.utf8)))
+        }
         guard let best = ranked.min(by: { $0.distance < $1.distance }) else { return nil }
         return best.distance <= 2 && best.distance < typed.count ? best.verb : nil
     }

@@ -1,0 +1,57 @@
+import Foundation
+
+/// A process of the program `ieum` that was built beside the tests, for one home. Its output goes to files.
+final class RunningProgram {
+    private let process = Process()
+    private let folder: TemporaryFolder
+
+    /// Starts it.
+    /// - Parameter output: where stdout goes instead of to a file.
+    init(_ arguments: [String], home: String, output: FileHandle? = nil) throws {
+        folder = try TemporaryFolder()
+        process.executableURL = try Self.program()
+        process.arguments = arguments
+        process.environment = ["IEUM_HOME": home, "PATH": "/usr/bin:/bin"]
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = try output ?? Self.file(folder.path + "/data")
+        process.standardError = try Self.file(folder.path + "/talk")
+        try process.run()
+    }
+
+    deinit {
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        process.waitUntilExit()
+    }
+
+    /// What it wrote on stdout so far.
+    var data: String { (try? String(contentsOfFile: folder.path + "/data", encoding: .utf8)) ?? "" }
+    /// What it wrote on stderr so far.
+    var talk: String { (try? String(contentsOfFile: folder.path + "/talk", encoding: .utf8)) ?? "" }
+
+    /// Sends it a signal.
+    func signal(_ number: Int32) {
+        kill(process.processIdentifier, number)
+    }
+
+    /// Waits for its end.
+    /// - Returns: the exit code; of one that a signal ended, the signal's number, negative.
+    func end() -> Int32 {
+        process.waitUntilExit()
+        return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+    }
+
+    private static func file(_ path: String) throws -> FileHandle {
+        _ = FileManager.default.createFile(atPath: path, contents: nil)
+        return try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+    }
+
+    private static func program() throws -> URL {
+        struct Missing: Error {}
+        let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
+        var folder = URL(fileURLWithPath: bundle).deletingLastPathComponent()
+        while folder.path.contains(".xctest") { folder.deleteLastPathComponent() }
+        let program = folder.appendingPathComponent("ieum")
+        guard FileManager.default.isExecutableFile(atPath: program.path) else { throw Missing() }
+        return program
+    }
+}
