@@ -1,7 +1,9 @@
 import Wire
 
 /// A push that was accepted and waits for its batch, or is under way in one.
-struct PendingPush {
+///
+/// A class, since it passes through several queues: moving a reference costs less than moving its parts.
+final class PendingPush {
     let push: Push
     /// The device's clock, or the server's at arrival where the push named none.
     let saved: Timestamp
@@ -12,9 +14,38 @@ struct PendingPush {
     let origin: any PushOrigin
     /// The loop's clock at which it has waited long enough.
     let deadline: ContinuousClock.Instant
+    /// The player's id in an order that is quick to compare, the database's own.
+    fileprivate let order: (high: UInt64, low: UInt64)
+    /// The place in which it came to its queue.
+    fileprivate var sequence: UInt64 = 0
+
+    init(
+        push: Push, saved: Timestamp, player: PlayerID, device: DeviceID, request: RequestID,
+        origin: any PushOrigin, deadline: ContinuousClock.Instant
+    ) {
+        self.push = push
+        self.saved = saved
+        self.player = player
+        self.device = device
+        self.request = request
+        self.origin = origin
+        self.deadline = deadline
+        order = withUnsafeBytes(of: player.uuid.uuid) {
+            (
+                UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
+                UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            )
+        }
+    }
 
     /// What it counts for in limits of memory.
     var bytes: Int { (push.state?.count ?? 0) + 256 }
+
+    fileprivate static func isBefore(_ left: PendingPush, _ right: PendingPush) -> Bool {
+        if left.order.high != right.order.high { return left.order.high < right.order.high }
+        if left.order.low != right.order.low { return left.order.low < right.order.low }
+        return left.sequence < right.sequence
+    }
 }
 
 /// Where the answer to a push goes.
@@ -31,12 +62,15 @@ struct PushQueue {
     /// Rows that are taken in ever smaller batches, because one of them spoils its batch.
     private var isolated = 0
     private var isolationRows = 0
+    private var nextSequence: UInt64 = 0
 
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
 
     mutating func append(_ push: PendingPush) {
+        push.sequence = nextSequence
+        nextSequence += 1
         if waiting[push.player] == nil { order.append(push.player) }
         waiting[push.player, default: FIFO()].append(push)
         count += 1
@@ -47,23 +81,21 @@ struct PushQueue {
     /// A second push of a game waits for a later batch, and so does all that its player sent after it.
     mutating func takeBatch(maxRows: Int, maxBytes: Int) -> [PendingPush] {
         let maxRows = isolated > 0 ? min(maxRows, isolationRows) : maxRows
-        var groups: [[PendingPush]] = []
-        var rows = 0
+        var batch: [PendingPush] = []
         var bytes = 0
         var visited = 0
         var left: [PlayerID] = []
         for player in order {
-            guard rows < maxRows, bytes < maxBytes || rows == 0 else { break }
+            guard batch.count < maxRows, bytes < maxBytes || batch.isEmpty else { break }
             visited += 1
-            let group = takeGroup(of: player, &rows, &bytes, maxRows: maxRows, maxBytes: maxBytes)
-            if !group.isEmpty { groups.append(group) }
+            take(from: player, into: &batch, &bytes, maxRows: maxRows, maxBytes: maxBytes)
             if waiting[player] != nil { left.append(player) }
         }
         order.removeFirst(visited)
         order.append(contentsOf: left)
-        count -= rows
-        groups.sort { $0[0].player < $1[0].player }
-        return groups.flatMap { $0 }
+        count -= batch.count
+        batch.sort(by: PendingPush.isBefore)
+        return batch
     }
 
     /// Puts a batch back that was not stored, before everything else.
@@ -106,24 +138,22 @@ struct PushQueue {
         return expired
     }
 
-    private mutating func takeGroup(
-        of player: PlayerID, _ rows: inout Int, _ bytes: inout Int, maxRows: Int, maxBytes: Int
-    ) -> [PendingPush] {
-        guard let index = waiting.index(forKey: player) else { return [] }
-        var group: [PendingPush] = []
+    private mutating func take(
+        from player: PlayerID, into batch: inout [PendingPush], _ bytes: inout Int, maxRows: Int, maxBytes: Int
+    ) {
+        guard let index = waiting.index(forKey: player) else { return }
+        let start = batch.count
         var games: Set<GameKey> = []
-        while let next = waiting.values[index].first, rows < maxRows, bytes < maxBytes || rows == 0 {
+        while let next = waiting.values[index].first, batch.count < maxRows, bytes < maxBytes || batch.isEmpty {
             // A lone push is the common case and needs no set.
-            if !group.isEmpty {
-                if games.isEmpty { games.insert(group[0].push.game) }
+            if batch.count > start {
+                if games.isEmpty { games.insert(batch[start].push.game) }
                 guard games.insert(next.push.game).inserted else { break }
             }
             _ = waiting.values[index].popFirst()
-            group.append(next)
-            rows += 1
+            batch.append(next)
             bytes += next.bytes
         }
         if waiting.values[index].isEmpty { waiting.remove(at: index) }
-        return group
     }
 }

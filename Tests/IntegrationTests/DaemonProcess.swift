@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 /// A running `ieumd serve` on a free port, with a data directory of its own. Killed when the object goes.
@@ -41,6 +42,7 @@ final class DaemonProcess: @unchecked Sendable {
         process.standardError = log
         process.standardInput = FileHandle.nullDevice
         try process.run()
+        RunningDaemons.add(process.processIdentifier)
         var reader = LineReader(output.fileHandleForReading.fileDescriptor)
         let line = try reader.next(timeout: 120)
         guard let line, line.hasPrefix("listening on "), let port = line.split(separator: ":").last.flatMap({ Int($0) })
@@ -63,6 +65,7 @@ final class DaemonProcess: @unchecked Sendable {
     func kill() {
         if process.isRunning { Foundation.kill(processID, SIGKILL) }
         process.waitUntilExit()
+        RunningDaemons.remove(processID)
     }
 
     /// Ends the daemon with SIGTERM, waits, and gives its exit code (negative: the signal that ended it).
@@ -74,6 +77,7 @@ final class DaemonProcess: @unchecked Sendable {
     /// Waits for the daemon's own end and gives its exit code (negative: the signal that ended it).
     func waitForExit() -> Int32 {
         process.waitUntilExit()
+        RunningDaemons.remove(processID)
         return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
     }
 
@@ -81,6 +85,21 @@ final class DaemonProcess: @unchecked Sendable {
         kill()
         if ownsDirectory { try? FileManager.default.removeItem(at: directory) }
     }
+}
+
+/// The daemons that run, so that those which tests share end with the test process.
+private enum RunningDaemons {
+    private static let ids = Mutex<Set<pid_t>>([])
+    private static let endsThemAtExit: Void = {
+        atexit { RunningDaemons.ids.withLock { for id in $0 { kill(id, SIGKILL) } } }
+    }()
+
+    static func add(_ id: pid_t) {
+        _ = endsThemAtExit
+        ids.withLock { _ = $0.insert(id) }
+    }
+
+    static func remove(_ id: pid_t) { ids.withLock { _ = $0.remove(id) } }
 }
 
 struct StartError: Error, CustomStringConvertible {
