@@ -139,4 +139,49 @@ struct SessionEndTests {
         }
         #expect(harness.effects == Session.Effects())
     }
+
+    @Test(
+        "a shell that gets its results while it acts reads, or does not, as the session wants it", arguments: [1, 2, 8])
+    func resultsWhileActing(most: Int) {
+        var random = SeededRandom.fresh()
+        var shell = SynchronousShell(most: most)
+        for _ in 0..<2_000 {
+            let line = ["PUSH a b {}", "PULL", "PING", "WATCH", "UNWATCH"].randomElement(using: &random) ?? "PING"
+            if !shell.session.isPaused { shell.deliver(line) }
+            #expect(shell.isReading != shell.session.isPaused)
+            #expect(!shell.session.isPaused && !shell.session.hasWorkInFlight)
+        }
+    }
+}
+
+/// A shell whose database answers before the call returns.
+private struct SynchronousShell {
+    var session: Session
+    var isReading = true
+
+    init(most: Int) {
+        session = SessionHarness.signedIn(limits: Limits(maxPipelinedPushes: most)).session
+    }
+
+    mutating func deliver(_ line: String) {
+        var effects = Session.Effects()
+        session.lineReceived(Array(line.utf8).span, at: .earliest, into: &effects)
+        carryOut(effects)
+    }
+
+    private mutating func carryOut(_ effects: Session.Effects) {
+        for action in effects.actions {
+            var next = Session.Effects()
+            switch action {
+            case .pauseReading: isReading = false
+            case .resumeReading: isReading = true
+            case .push(_, _, _, let request):
+                session.pushFinished(request, .failure(.busy()), into: &next)
+            case .watch(_, _, let request): session.watchEstablished(request, revision: 0, into: &next)
+            case .read(_, _, let request): session.requestFailed(request, .busy(), into: &next)
+            default: break
+            }
+            carryOut(next)
+        }
+    }
 }

@@ -273,7 +273,7 @@ struct SessionTests {
         let pull = RequestID(rawValue: 4)
         #expect(
             harness.actions() == [
-                .read(.pull(since: 0, limit: 100), player: SessionHarness.player, pull), .resumeReading,
+                .resumeReading, .read(.pull(since: 0, limit: 100), player: SessionHarness.player, pull),
             ])
         harness.send("PING")
         harness.send("PUSH a d {}")

@@ -48,7 +48,8 @@ extension Session {
         case history(GameKey, before: Revision?, limit: Int)
     }
 
-    /// What one or more events led to: bytes for the peer, and things to do. The bytes go first.
+    /// What one or more events led to: bytes for the peer, and things to do. The bytes go first, then the actions in their
+    /// order. A result that comes while they are carried out may be handed over at once, with other effects.
     public struct Effects: Hashable, Sendable {
         /// Bytes to send, whole lines.
         public var output: [UInt8] = []

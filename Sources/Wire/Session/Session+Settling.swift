@@ -37,7 +37,10 @@ extension Session {
         let wantsPause = mustPause
         guard wantsPause != isPaused else { return }
         isPaused = wantsPause
-        effects.actions.append(wantsPause ? .pauseReading : .resumeReading)
+        // Before the requests of this event: a shell may get a result while it carries them out, and what follows from that
+        // (to read on, say) is newer.
+        let last = effects.actions.lastIndex { $0 == .pauseReading || $0 == .resumeReading }
+        effects.actions.insert(wantsPause ? .pauseReading : .resumeReading, at: last.map { $0 + 1 } ?? 0)
     }
 
     /// A full pipeline is let run half empty before reading goes on, so that it does not stop and go with every push.
