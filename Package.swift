@@ -40,6 +40,8 @@ let package = Package(
 
         // Tests.
         .target(name: "TestSupport", dependencies: ["Postgres"], path: "Tests/TestSupport"),
+        .testTarget(
+            name: "BenchTests", dependencies: ["ieum-bench", "Wire"], path: "Benchmarks/BenchTests"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
         .testTarget(name: "WireTests", dependencies: ["Wire"]),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),

@@ -43,7 +43,12 @@ enum Bench {
         let states = GameStates()
         let conductor = try Conductor()
         let bed = try TestBed(conductor, daemon: options.daemon, parent: options.folder)
-        figures.set("forced_write_us", try Machine.forcedWriteMicroseconds(in: bed.folder))
+        let forcedWrite = try Machine.forcedWriteMicroseconds(in: bed.folder)
+        figures.set("forced_write_us", forcedWrite)
+        if forcedWrite < 10 {
+            writeError(
+                "ieum-bench: \(options.folder) is not on a disk that keeps what is forced; --folder names another\n")
+        }
         do {
             for part in options.parts {
                 try measure(part, Setting(bed: bed, plan: plan, states: states, progress: progress), into: &figures)

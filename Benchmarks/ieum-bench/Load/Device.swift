@@ -64,7 +64,7 @@ final class Device {
 }
 
 /// A line that is put together anew for every push, in memory that stays.
-private final class LineBuffer {
+final class LineBuffer {
     private let start: UnsafeMutableRawPointer
     private let capacity: Int
     private var count = 0

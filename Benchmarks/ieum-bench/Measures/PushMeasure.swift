@@ -51,6 +51,7 @@ struct PushMeasure {
         figures.set("rounds", Double(plan.rounds))
         figures.set("state_bytes", setting.states.meanSize)
         try daemon.stop()
+        for database in ["games", Yardsticks.database] { try bed.dropDatabase(database) }
     }
 
     private func makePlayers(_ daemon: Daemon) throws -> [Player] {

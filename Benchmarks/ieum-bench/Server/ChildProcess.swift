@@ -1,8 +1,9 @@
 import EventLoop
 import Glibc
 
-/// A program that we started, in a process group of its own so that a Ctrl-C at the terminal is ours to handle; ended
-/// at the latest when this object goes.
+/// A program that we started, in a process group of its own so that a Ctrl-C at the terminal is ours to handle.
+///
+/// It ends at the latest when this object goes, and gets SIGTERM from the kernel when we are killed.
 final class ChildProcess {
     /// Its process.
     let pid: pid_t
@@ -26,7 +27,8 @@ final class ChildProcess {
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         output = ends[0]
         do {
-            pid = try Self.spawn(command, stdout: ends[1], log: log)
+            // setpriv, of util-linux, becomes the program itself: the process stays the same.
+            pid = try Self.spawn(["setpriv", "--pdeathsig", "TERM"] + command, stdout: ends[1], log: log)
         } catch {
             close(ends[0])
             close(ends[1])
@@ -40,7 +42,8 @@ final class ChildProcess {
 
     deinit {
         if !isReaped {
-            kill(pid, SIGKILL)
+            // The whole group: it may have children.
+            kill(-pid, SIGKILL)
             _ = reap()
         }
         watch?.cancel()
