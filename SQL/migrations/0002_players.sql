@@ -10,8 +10,7 @@ CREATE TABLE players (
     last_revision bigint NOT NULL DEFAULT 0,
     purged_before bigint NOT NULL DEFAULT 0,
     CONSTRAINT players_pkey PRIMARY KEY (player_id),
-    CONSTRAINT players_last_revision_check CHECK (last_revision >= 0),
-    CONSTRAINT players_purged_before_check CHECK (purged_before BETWEEN 0 AND last_revision + 1)
+    CONSTRAINT players_revisions_check CHECK (last_revision >= 0 AND purged_before BETWEEN 0 AND last_revision + 1)
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE players IS
     'One row per player. Its last_revision numbers the player''s versions and is the lock that every push of the player takes.';
@@ -30,7 +29,6 @@ CREATE TABLE devices (
     token_hash bytea NOT NULL,
     name       text NOT NULL,
     CONSTRAINT devices_pkey PRIMARY KEY (player_id, device_id),
-    CONSTRAINT devices_token_hash_key UNIQUE (player_id, token_hash),
     CONSTRAINT devices_player_fkey FOREIGN KEY (player_id) REFERENCES players (player_id) ON DELETE CASCADE,
     CONSTRAINT devices_token_hash_check CHECK (octet_length(token_hash) = 32),
     CONSTRAINT devices_name_check CHECK (octet_length(name) BETWEEN 1 AND 255)

@@ -20,7 +20,6 @@ CREATE TABLE game_versions (
     outcome    text COLLATE "C" NOT NULL,
     state      json,
     CONSTRAINT game_versions_pkey PRIMARY KEY (player_id, revision),
-    CONSTRAINT game_versions_revision_check CHECK (revision > 0),
     CONSTRAINT game_versions_outcome_check CHECK (outcome IN ('created', 'advanced', 'won', 'lost'))
 );
 CREATE INDEX game_versions_saved_idx ON game_versions (player_id, game_id, saved);

@@ -1,5 +1,24 @@
--- 0004_push.sql: the push rule, in one place.
+-- 0004_push.sql: the push rule, in one place. Documentation/conflicts.md tells it to people.
 -- Locks: none (a new function). Older daemons: there are none.
+--
+-- push() takes a batch of any players as arrays and answers each push with a row, in their order. It locks the players
+-- in a first statement and decides in a later one, since in READ COMMITTED a statement that waited for a row's lock
+-- still reads other tables by its old snapshot. Whoever else writes games or game_versions must first lock the player's
+-- row by an UPDATE: the heads are written by their place (ctid), which only holds under that lock.
+--
+-- Its shape was chosen by measurement (Benchmarks/sql; user instructions a row in batches of 250, 1.1 KB states):
+--   * Every table is reached by one index look-up a push, and no other plan can come up, whatever the statistics say or
+--     do not say: OFFSET 0 keeps a look-up from being joined in another way, the settings forbid scans and joins. Before
+--     that, generic plans made on small tables stayed when the tables had grown: 12 times the cost and more.
+--   * The arrays are read by subscript: plpgsql keeps them deconstructed, so a subscript costs the same at any place,
+--     and nothing is copied as unnest() would copy every state (twice).
+--   * The heads are found once, and written by ctid: 12,000 less than INSERT ... ON CONFLICT, which finds the row
+--     again and logs a lock of it.
+--   * No foreign keys, no trigger: checking the device here costs 9,800, the key's trigger several times that.
+--   * A push costs about 158,000; of these the index for repeated saves takes 14,000, and an index by collection, game,
+--     device and saved would take 5,000 more. Joining players in every statement, as a distributed database wants it,
+--     costs another 31,000 (a quarter of the time): SQL/distributed/push.sql rewrites the function for such a database.
+
 CREATE FUNCTION push(
     shard_key uuid, players_in uuid[], devices_in uuid[], collections_in text[], games_in text[],
     saved_in timestamptz[], bases_in bigint[], schemas_in integer[], states_in json[],
@@ -12,163 +31,233 @@ LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_bitmapscan = off
+SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_hashagg = off
+SET jit = off
 AS $push$
 #variable_conflict use_column
 DECLARE
-    pushes         integer := cardinality(players_in);
-    players_locked integer;
-    heads_written  integer;
-    latest         timestamptz := arrived + interval '5 seconds';
-    found_at       integer[];
-    outcomes       text[];
-    firsts         text[];
-    revisions      bigint[];
-    stamps         timestamptz[];
-    rivals         bigint[];
+    accepted CONSTANT text[] := ARRAY['created', 'advanced', 'won', 'lost'];
+    latest   CONSTANT timestamptz := arrived + interval '5 seconds';   -- a clock that runs ahead counts no further
+    pushes    integer := cardinality(players_in);
+    one_each  boolean;           -- the players come in ascending order, each with one push: the usual batch
+    lock      record;
+    locked    integer := 0;
+    known     uuid[] := '{}';    -- the players that exist, each once, ascending
+    lasts     bigint[] := '{}';  -- their last revisions, with a number reserved for each push
+    ordinals  integer[];         -- places in the batch as it came, when pushes of unknown players were taken out
+    strangers integer[];         -- their places
+    outcomes  text[];
+    firsts    text[];            -- repeated pushes: the outcome of the first time
+    earlier   bigint[];          -- and its revision; of saved-reused, too
+    revisions bigint[];
+    stamps    timestamptz[];
+    rivals    bigint[];
+    places    tid[];             -- where the game's row in games is
+    written   integer;
+    losers    integer[];         -- pushes that must be told the head, and the heads
+    head_revisions bigint[];
+    head_saves     timestamptz[];
+    head_stamps    timestamptz[];
+    head_devices   uuid[];
+    head_schemas   integer[];
+    head_states    json[];
 BEGIN
     IF pushes = 0 THEN
         RETURN;
     END IF;
-    IF cardinality(devices_in) <> pushes OR cardinality(collections_in) <> pushes OR cardinality(games_in) <> pushes
-        OR cardinality(saved_in) <> pushes OR cardinality(bases_in) <> pushes OR cardinality(schemas_in) <> pushes
-        OR cardinality(states_in) <> pushes THEN
+    IF (cardinality(devices_in), cardinality(collections_in), cardinality(games_in), cardinality(saved_in),
+        cardinality(bases_in), cardinality(schemas_in), cardinality(states_in))
+       IS DISTINCT FROM (pushes, pushes, pushes, pushes, pushes, pushes, pushes) THEN
         RAISE EXCEPTION 'the arrays of a batch must be equally long' USING ERRCODE = 'array_subscript_error';
     END IF;
 
-    -- 1. Lock the players, in the order of their ids so that two daemons cannot deadlock, and reserve their numbers.
-    UPDATE players p SET last_revision = p.last_revision + l.pushes
-      FROM (SELECT q.player_id, i.pushes
-              FROM players q
-              JOIN (SELECT u.player_id, count(*) AS pushes FROM unnest(players_in) AS u (player_id)
-                     GROUP BY u.player_id) AS i ON i.player_id = q.player_id
-             WHERE q.player_id = ANY (players_in)
-             ORDER BY q.player_id FOR UPDATE OF q) AS l
-     WHERE p.player_id = l.player_id AND p.player_id = ANY (players_in);
-    GET DIAGNOSTICS players_locked = ROW_COUNT;
-
-    IF players_locked < pushes AND EXISTS (
-        SELECT FROM unnest(players_in, collections_in, games_in) AS i (player_id, collection, game_id)
-         GROUP BY i.player_id, i.collection, i.game_id HAVING count(*) > 1) THEN
-        RAISE EXCEPTION 'a batch holds at most one push of a game' USING ERRCODE = 'cardinality_violation';
+    -- 1. Lock the players in the order of their ids, so that two daemons cannot deadlock, and reserve the numbers.
+    SELECT bool_and(coalesce(players_in[k] < players_in[k + 1], false)) INTO one_each FROM generate_series(1, pushes - 1) AS k;
+    IF one_each IS NOT FALSE THEN
+        FOR lock IN
+            UPDATE players AS p SET last_revision = p.last_revision + 1
+             WHERE p.player_id = ANY (players_in)
+            RETURNING p.player_id, p.last_revision
+        LOOP
+            locked := locked + 1;
+            known[locked] := lock.player_id;
+            lasts[locked] := lock.last_revision;
+        END LOOP;
+    ELSE
+        IF EXISTS (SELECT FROM unnest(players_in, collections_in, games_in) AS i (player_id, collection, game_id)
+                    GROUP BY i.player_id, i.collection, i.game_id HAVING count(*) > 1) THEN
+            RAISE EXCEPTION 'a batch holds at most one push of a game' USING ERRCODE = 'cardinality_violation';
+        END IF;
+        FOR lock IN
+            UPDATE players AS p SET last_revision = p.last_revision + i.pushes
+              FROM (SELECT u.player_id, count(*) AS pushes FROM unnest(players_in) AS u (player_id)
+                     GROUP BY u.player_id) AS i
+             WHERE p.player_id BETWEEN i.player_id AND i.player_id   -- not "=": that could be joined in another order
+                   /* distributed: AND p.player_id = ANY (players_in) */
+            RETURNING p.player_id, p.last_revision
+        LOOP
+            locked := locked + 1;
+            known[locked] := lock.player_id;
+            lasts[locked] := lock.last_revision;
+        END LOOP;
+        SELECT array_agg(l.player_id ORDER BY l.player_id), array_agg(l.last_revision ORDER BY l.player_id)
+          INTO known, lasts FROM unnest(known, lasts) AS l (player_id, last_revision);
     END IF;
 
-    -- 2. Decide, by a later snapshot than the lock's.
-    SELECT array_agg(n.ordinal), array_agg(n.outcome), array_agg(n.first_outcome), array_agg(n.revision),
-           array_agg(n.stamp), array_agg(n.rival)
-      INTO found_at, outcomes, firsts, revisions, stamps, rivals
-      FROM (SELECT o.ordinal, o.outcome, o.first_outcome, o.stamp, o.rival,
-                   coalesce(o.revision,
-                            o.last_revision - count(*) OVER (PARTITION BY o.player_id)
-                            + count(*) FILTER (WHERE o.outcome IN ('created', 'advanced', 'won', 'lost'))
-                              OVER (PARTITION BY o.player_id ORDER BY o.ordinal)) AS revision
-              FROM (SELECT j.ordinal, j.player_id, j.last_revision,
-                           CASE WHEN j.outcome = 'repeated' THEN j.first_revision END AS revision,
-                           j.outcome,
-                           CASE WHEN j.outcome = 'repeated' THEN j.first_outcome END AS first_outcome,
-                           CASE WHEN j.outcome = 'repeated' THEN j.first_stamp ELSE j.stamp END AS stamp,
-                           CASE WHEN j.outcome = 'repeated' THEN j.first_rival
-                                WHEN j.outcome IN ('won', 'lost') THEN j.head_revision END AS rival
-                      FROM (SELECT i.ordinal, p.player_id, p.last_revision, g.head_revision,
-                                   r.revision AS first_revision, r.outcome AS first_outcome,
-                                   r.stamp AS first_stamp, r.rival AS first_rival, s.stamp,
-                                   CASE WHEN d.device_id IS NULL THEN 'unknown-device'
-                                        WHEN i.saved >= '0001-01-01 00:00Z' AND i.saved < '10000-01-01 00:00Z' THEN
-                                            CASE WHEN r.revision IS NOT NULL THEN
-                                                 CASE WHEN states_in[i.ordinal]::text COLLATE "C"
-                                                           IS NOT DISTINCT FROM r.state::text COLLATE "C"
-                                                      THEN 'repeated' ELSE 'saved-reused' END
-                                            WHEN i.base = g.head_revision THEN 'advanced'
-                                            WHEN b.game_id IS NOT NULL AND NOT s.base_is_same THEN 'base-mismatch'
-                                            WHEN g.head_revision IS NULL THEN
-                                                 CASE WHEN octet_length(i.collection) BETWEEN 1 AND 255
-                                                       AND octet_length(i.game_id) BETWEEN 1 AND 255
-                                                       AND i.collection IS NFC NORMALIZED AND i.game_id IS NFC NORMALIZED
-                                                      THEN 'created' ELSE 'invalid-id' END
-                                            WHEN i.base = 0 THEN 'lost'
-                                            WHEN (s.stamp, i.saved, i.device_id) > (g.stamp, g.saved, g.device_id) THEN 'won'
-                                            ELSE 'lost' END
-                                        ELSE 'saved-out-of-range' END AS outcome
-                              FROM players p
-                              JOIN unnest(players_in, devices_in, collections_in, games_in, saved_in, bases_in)
-                                   WITH ORDINALITY AS i (player_id, device_id, collection, game_id, saved, base, ordinal)
-                                   ON i.player_id = p.player_id
-                              LEFT JOIN LATERAL (SELECT * FROM devices d
-                                    WHERE d.player_id = p.player_id AND d.device_id = i.device_id AND d.revoked IS NULL
-                                    OFFSET 0) AS d ON true
-                              LEFT JOIN LATERAL (SELECT * FROM games g
-                                    WHERE g.player_id = p.player_id AND g.collection = i.collection
-                                      AND g.game_id = i.game_id
-                                    OFFSET 0) AS g ON true
-                              LEFT JOIN LATERAL (SELECT * FROM game_versions r
-                                    WHERE r.player_id = p.player_id AND r.game_id = i.game_id AND r.saved = i.saved
-                                      AND r.device_id = i.device_id AND r.collection = i.collection
-                                    OFFSET 0) AS r ON true
-                              LEFT JOIN LATERAL (SELECT * FROM game_versions b
-                                    WHERE b.player_id = p.player_id
-                                      AND b.revision = CASE WHEN i.base IS DISTINCT FROM g.head_revision THEN i.base END
-                                    OFFSET 0) AS b ON true
-                              CROSS JOIN LATERAL (
-                                    SELECT b.collection = i.collection AND b.game_id = i.game_id AS base_is_same,
-                                           greatest(least(i.saved, latest),
-                                                    CASE WHEN i.base = g.head_revision THEN g.stamp
-                                                         WHEN b.collection = i.collection AND b.game_id = i.game_id THEN b.stamp
-                                                    END + interval '1 microsecond') AS stamp) AS s
-                             WHERE p.player_id = ANY (players_in)) AS j) AS o
-             ORDER BY o.ordinal) AS n;
-    IF cardinality(found_at) IS DISTINCT FROM pushes THEN
-        -- Some players are unknown: put the rows that were found back into their places.
-        SELECT array_agg(coalesce(f.outcome, 'unknown-player') ORDER BY i), array_agg(f.first ORDER BY i),
-               array_agg(f.revision ORDER BY i), array_agg(f.stamp ORDER BY i), array_agg(f.rival ORDER BY i)
-          INTO outcomes, firsts, revisions, stamps, rivals
-          FROM generate_series(1, pushes) AS i
-          LEFT JOIN unnest(found_at, outcomes, firsts, revisions, stamps, rivals)
-               AS f (at, outcome, first, revision, stamp, rival) ON f.at = i;
+    -- Pushes of unknown players are taken out here and answered at the end.
+    IF known IS DISTINCT FROM players_in THEN
+        SELECT array_agg(k ORDER BY k) FILTER (WHERE NOT is_known), array_agg(k ORDER BY k) FILTER (WHERE is_known)
+          INTO strangers, ordinals
+          FROM (SELECT k, known[width_bucket(players_in[k], known)] IS NOT DISTINCT FROM players_in[k]
+                          AND players_in[k] IS NOT NULL AS is_known
+                  FROM generate_series(1, pushes) AS k) AS i;
+        IF strangers IS NOT NULL THEN
+            SELECT array_agg(players_in[k] ORDER BY k), array_agg(devices_in[k] ORDER BY k),
+                   array_agg(collections_in[k] ORDER BY k), array_agg(games_in[k] ORDER BY k),
+                   array_agg(saved_in[k] ORDER BY k), array_agg(bases_in[k] ORDER BY k),
+                   array_agg(schemas_in[k] ORDER BY k), array_agg(states_in[k] ORDER BY k)
+              INTO players_in, devices_in, collections_in, games_in, saved_in, bases_in, schemas_in, states_in
+              FROM unnest(ordinals) AS k;
+            pushes := coalesce(cardinality(players_in), 0);
+        END IF;
     END IF;
 
-    -- 3. Write. The leading column comes from players, so that a distributed database sees where the rows go.
-    INSERT INTO game_versions (player_id, revision, device_id, saved, stamp, received, base, rival, schema, size,
-                               collection, game_id, outcome, state)
-    SELECT p.player_id, i.revision, i.device_id, i.saved, i.stamp, arrived, CASE WHEN i.base >= 0 THEN i.base END, i.rival, i.schema,
-           coalesce(octet_length(i.state::text), 0), i.collection, i.game_id, i.outcome, i.state
-      FROM players p
-      JOIN unnest(players_in, devices_in, collections_in, games_in, saved_in, bases_in, schemas_in, states_in,
-                  outcomes, stamps, revisions, rivals)
-           AS i (player_id, device_id, collection, game_id, saved, base, schema, state, outcome, stamp, revision, rival)
-           ON i.player_id = p.player_id
-     WHERE p.player_id = ANY (players_in) AND i.outcome IN ('created', 'advanced', 'won', 'lost');
+    IF pushes > 0 THEN
+        -- 2. Decide, by a later snapshot than the lock's. The order of the conditions is the order of the rule.
+        SELECT array_agg(o.outcome), array_agg(o.place),
+               array_agg(CASE o.outcome WHEN 'repeated' THEN o.first_outcome END),
+               array_agg(CASE o.outcome WHEN 'repeated' THEN o.first_revision WHEN 'saved-reused' THEN o.first_revision END),
+               array_agg(CASE o.outcome WHEN 'repeated' THEN o.first_stamp ELSE o.stamp END),
+               array_agg(CASE o.outcome WHEN 'repeated' THEN o.first_rival
+                                        WHEN 'won' THEN o.head_revision WHEN 'lost' THEN o.head_revision END)
+          INTO outcomes, places, firsts, earlier, stamps, rivals
+          FROM (SELECT g.place, g.head_revision, s.stamp, r.outcome AS first_outcome, r.revision AS first_revision,
+                       r.stamp AS first_stamp, r.rival AS first_rival,
+                       CASE WHEN d.device_id IS NULL THEN 'unknown-device'
+                            WHEN saved_in[i.k] < '0001-01-01 00:00Z' OR saved_in[i.k] >= '10000-01-01 00:00Z'
+                                THEN 'saved-out-of-range'
+                            WHEN r.revision IS NOT NULL THEN
+                                CASE WHEN states_in[i.k]::text COLLATE "C" IS NOT DISTINCT FROM r.state::text COLLATE "C"
+                                     THEN 'repeated' ELSE 'saved-reused' END
+                            WHEN bases_in[i.k] = g.head_revision THEN 'advanced'
+                            WHEN b.same_game IS FALSE THEN 'base-mismatch'
+                            WHEN g.head_revision IS NULL THEN
+                                CASE WHEN octet_length(collections_in[i.k]) BETWEEN 1 AND 255
+                                      AND octet_length(games_in[i.k]) BETWEEN 1 AND 255
+                                      AND collections_in[i.k] IS NFC NORMALIZED AND games_in[i.k] IS NFC NORMALIZED
+                                     THEN 'created' ELSE 'invalid-id' END
+                            WHEN bases_in[i.k] = 0 THEN 'lost'
+                            WHEN (s.stamp, saved_in[i.k], devices_in[i.k]) > (g.stamp, g.saved, g.device_id) THEN 'won'
+                            ELSE 'lost' END AS outcome
+                  FROM (SELECT k, players_in[k] AS player_id FROM generate_series(1, pushes) AS k) AS i
+                  LEFT JOIN LATERAL (
+                       SELECT d.device_id FROM devices AS d
+                        WHERE d.player_id = i.player_id AND d.device_id = devices_in[i.k] AND d.revoked IS NULL
+                       OFFSET 0) AS d ON true
+                  LEFT JOIN LATERAL (
+                       SELECT g.ctid AS place, g.head_revision, g.stamp, g.saved, g.device_id FROM games AS g
+                        WHERE g.player_id = i.player_id AND g.collection = collections_in[i.k]
+                          AND g.game_id = games_in[i.k]
+                       OFFSET 0) AS g ON true
+                  LEFT JOIN LATERAL (
+                       SELECT r.revision, r.outcome, r.stamp, r.rival, r.state FROM game_versions AS r
+                        WHERE r.player_id = i.player_id AND r.game_id = games_in[i.k] AND r.saved = saved_in[i.k]
+                          AND r.device_id = devices_in[i.k] AND r.collection = collections_in[i.k]
+                       OFFSET 0) AS r ON true
+                  LEFT JOIN LATERAL (   -- the base, unless it is the head, whose stamp is known already
+                       SELECT b.stamp, b.collection = collections_in[i.k] AND b.game_id = games_in[i.k] AS same_game
+                         FROM game_versions AS b
+                        WHERE b.player_id = i.player_id
+                          AND b.revision = CASE WHEN bases_in[i.k] IS DISTINCT FROM g.head_revision
+                                                THEN bases_in[i.k] END
+                       OFFSET 0) AS b ON true
+                 CROSS JOIN LATERAL (
+                       SELECT greatest(least(saved_in[i.k], latest),
+                                       CASE WHEN bases_in[i.k] = g.head_revision THEN g.stamp
+                                            WHEN b.same_game THEN b.stamp END + interval '1 microsecond') AS stamp) AS s
+                 /* distributed: ORDER BY i.k */
+                OFFSET 0) AS o;
 
-    INSERT INTO games AS g (player_id, collection, game_id, head_revision, stamp, saved, device_id)
-    SELECT p.player_id, i.collection, i.game_id, i.revision, i.stamp, i.saved, i.device_id
-      FROM players p
-      JOIN unnest(players_in, collections_in, games_in, outcomes, revisions, stamps, saved_in, devices_in)
-           AS i (player_id, collection, game_id, outcome, revision, stamp, saved, device_id) ON i.player_id = p.player_id
-     WHERE p.player_id = ANY (players_in) AND i.outcome IN ('created', 'advanced', 'won')
-    ON CONFLICT (player_id, collection, game_id) DO UPDATE
-       SET head_revision = excluded.head_revision, stamp = excluded.stamp, saved = excluded.saved,
-           device_id = excluded.device_id;
+        -- 3. Number. Where pushes are refused or repeated, those behind them move up and the surplus is given back.
+        IF known = players_in AND outcomes <@ accepted THEN
+            revisions := lasts;
+        ELSE
+            SELECT array_agg(CASE WHEN n.outcome = ANY (accepted) THEN n.last - n.pushes + n.rank ELSE earlier[n.k] END
+                             ORDER BY n.k),
+                   array_agg(CASE WHEN n.outcome = ANY (accepted) OR n.outcome = 'repeated' THEN stamps[n.k] END
+                             ORDER BY n.k)
+              INTO revisions, stamps
+              FROM (SELECT m.k, m.outcome, lasts[width_bucket(m.player_id, known)] AS last,
+                           count(*) OVER (PARTITION BY m.player_id) AS pushes,
+                           count(*) FILTER (WHERE m.outcome = ANY (accepted))
+                               OVER (PARTITION BY m.player_id ORDER BY m.k) AS rank
+                      FROM (SELECT k, players_in[k] AS player_id, outcomes[k] AS outcome
+                              FROM generate_series(1, pushes) AS k) AS m) AS n;
+            UPDATE players AS p SET last_revision = p.last_revision - i.surplus
+              FROM (SELECT players_in[k] AS player_id, count(*) AS surplus FROM generate_series(1, pushes) AS k
+                     WHERE outcomes[k] <> ALL (accepted) GROUP BY players_in[k]) AS i
+             WHERE p.player_id BETWEEN i.player_id AND i.player_id
+                   /* distributed: AND p.player_id = ANY (players_in) */;
+        END IF;
 
-    -- 4. Give back the numbers of the pushes that took none.
-    IF outcomes && ARRAY['repeated', 'base-mismatch', 'saved-reused', 'unknown-device', 'saved-out-of-range', 'invalid-id'] THEN
-        UPDATE players p SET last_revision = p.last_revision - c.surplus
-          FROM (SELECT i.player_id, count(*) AS surplus FROM unnest(players_in, outcomes) AS i (player_id, outcome)
-                 WHERE i.outcome NOT IN ('created', 'advanced', 'won', 'lost') GROUP BY i.player_id) AS c
-         WHERE p.player_id = c.player_id AND p.player_id = ANY (players_in);
+        -- 4. Write the versions and the heads.
+        INSERT INTO game_versions (player_id, revision, device_id, saved, stamp, received, base, rival, schema, size,
+                                   collection, game_id, outcome, state)
+        SELECT i.player_id, revisions[i.k], devices_in[i.k], saved_in[i.k], stamps[i.k], arrived,
+               CASE WHEN bases_in[i.k] >= 0 THEN bases_in[i.k] END, rivals[i.k], schemas_in[i.k],
+               coalesce(octet_length(states_in[i.k]::text), 0), collections_in[i.k], games_in[i.k], outcomes[i.k],
+               states_in[i.k]
+          FROM (SELECT k, players_in[k] AS player_id FROM generate_series(1, pushes) AS k) AS i
+         WHERE outcomes[i.k] IN ('created', 'advanced', 'won', 'lost');
+
+        UPDATE games AS g
+           SET head_revision = revisions[i.k], stamp = stamps[i.k], saved = saved_in[i.k], device_id = devices_in[i.k]
+          FROM (SELECT k, players_in[k] AS player_id FROM generate_series(1, pushes) AS k) AS i
+         WHERE outcomes[i.k] IN ('advanced', 'won') AND g.ctid = places[i.k]
+               /* distributed: AND g.player_id = i.player_id */;
+        GET DIAGNOSTICS written = ROW_COUNT;
+        IF written <> (SELECT count(*) FROM unnest(outcomes) AS o WHERE o IN ('advanced', 'won')) THEN
+            RAISE EXCEPTION 'games were written without the lock of their player'
+                USING ERRCODE = 'serialization_failure', HINT = 'Push the batch again.';
+        END IF;
+        IF 'created' = ANY (outcomes) THEN
+            INSERT INTO games (player_id, collection, game_id, head_revision, stamp, saved, device_id)
+            SELECT i.player_id, collections_in[i.k], games_in[i.k], revisions[i.k], stamps[i.k], saved_in[i.k],
+                   devices_in[i.k]
+              FROM (SELECT k, players_in[k] AS player_id FROM generate_series(1, pushes) AS k) AS i
+             WHERE outcomes[i.k] = 'created';
+        END IF;
+
+        -- 5. Fetch the heads for those that lost, now or the first time.
+        IF 'lost' = ANY (outcomes) OR coalesce('lost' = ANY (firsts), false) THEN
+            SELECT array_agg(i.k), array_agg(v.revision), array_agg(v.saved), array_agg(v.stamp),
+                   array_agg(v.device_id), array_agg(v.schema), array_agg(v.state)
+              INTO losers, head_revisions, head_saves, head_stamps, head_devices, head_schemas, head_states
+              FROM (SELECT k, players_in[k] AS player_id FROM generate_series(1, pushes) AS k) AS i
+             CROSS JOIN LATERAL (
+                   SELECT g.head_revision FROM games AS g
+                    WHERE g.player_id = i.player_id AND g.collection = collections_in[i.k] AND g.game_id = games_in[i.k]
+                   OFFSET 0) AS g
+             CROSS JOIN LATERAL (
+                   SELECT v.revision, v.saved, v.stamp, v.device_id, v.schema, v.state FROM game_versions AS v
+                    WHERE v.player_id = i.player_id AND v.revision = g.head_revision
+                   OFFSET 0) AS v
+             WHERE 'lost' IN (outcomes[i.k], firsts[i.k]);
+        END IF;
     END IF;
 
     RETURN QUERY
-    SELECT i.ordinal::integer, i.outcome, i.first_outcome,
-           CASE WHEN i.outcome IN ('created', 'advanced', 'won', 'lost', 'repeated') THEN i.revision END,
-           CASE WHEN i.outcome IN ('created', 'advanced', 'won', 'lost', 'repeated') THEN i.stamp END, i.rival,
-           h.revision, h.saved, h.stamp, h.device_id, h.schema, h.state, h.revision IS NOT NULL AND h.state IS NULL
-      FROM unnest(outcomes, firsts, revisions, stamps, rivals) WITH ORDINALITY
-           AS i (outcome, first_outcome, revision, stamp, rival, ordinal)
-      LEFT JOIN LATERAL (
-           SELECT v.* FROM games g
-             JOIN game_versions v ON v.player_id = g.player_id AND v.revision = g.head_revision
-            WHERE 'lost' IN (i.outcome, i.first_outcome) AND g.player_id = players_in[i.ordinal]
-              AND g.collection = collections_in[i.ordinal] AND g.game_id = games_in[i.ordinal]
-           OFFSET 0) AS h ON true
-     ORDER BY i.ordinal;
+    SELECT coalesce(ordinals[k], k) AS at, outcomes[k], firsts[k], revisions[k], stamps[k], rivals[k],
+           head_revisions[h], head_saves[h], head_stamps[h], head_devices[h], head_schemas[h], head_states[h],
+           CASE WHEN h IS NOT NULL THEN head_states[h] IS NULL END
+      FROM (SELECT k, array_position(losers, k) AS h FROM generate_series(1, pushes) AS k) AS i
+     UNION ALL
+    SELECT k, 'unknown-player', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+      FROM unnest(strangers) AS k
+     ORDER BY at;
 END
 $push$;
+COMMENT ON FUNCTION push(uuid, uuid[], uuid[], text[], text[], timestamptz[], bigint[], integer[], json[], timestamptz) IS
+    'Pushes a batch of saves, at most one of a game, best sorted by player. One row each, in their order: outcome created, advanced, won or lost; repeated (first_outcome tells more); or refused: unknown-player, unknown-device, saved-out-of-range, saved-reused (revision tells which), base-mismatch, invalid-id. The head comes with lost. A state of NULL deletes, a base of NULL is none. shard_key is any of the players; it routes the call on a distributed database.';
