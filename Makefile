@@ -36,11 +36,14 @@ build: toolchain ## build the release binaries, .build/release/ieumd and .build/
 	$(SWIFT) build $(release)
 
 .PHONY: test
-test: toolchain ## install, build and run every test, the container image's steps and the demo
+test: toolchain ## install, build and run every test, then image, quick start and demo
 	@script/install-dependencies --build --run
 	$(SWIFT) build --build-tests $(debug)
 	$(SWIFT) test --skip-build --disable-xctest $(debug) | tee .build/test.log
 	script/test-image
+	script/check-settings
+	script/test-quick-start
+	script/demo .build/image/usr/local/bin
 	@grep -a 'Test run with' .build/test.log | tail -n 1
 
 .PHONY: lint
