@@ -101,7 +101,7 @@ extension Connection {
             // libevent's read timeout went with the reading.
             timer = EventLoop.Timer(on: loop, after: idleTimeout, every: idleTimeout) { [unowned self] in
                 // Safe: the timer is this object's own and ends with it.
-                if self.remainingIdleTime(of: idleTimeout) <= .zero { self.end(.idleTimeout) }
+                if self.remainingIdleTime(of: idleTimeout) <= .zero { self.endIdle() }
             }
         }
         delegate.inputEnded(on: self, unterminatedBytes: reader.unterminatedBytes)
@@ -142,12 +142,18 @@ extension Connection {
         // Not the peer's silence when it is not listened to; resuming begins a new idle time.
         guard mayDeliver, let idleTimeout = options.idleTimeout else { return }
         let remaining = remainingIdleTime(of: idleTimeout)
-        guard remaining > .zero else { return end(.idleTimeout) }
+        guard remaining > .zero else { return endIdle() }
         // Output has left meanwhile: wait for the rest of the time, and for the whole of it after the next input.
         isIdleTimeoutShortened = true
         transport?.setTimeouts(
             read: timeval(remaining), write: options.writeTimeout.flatMap { loop?.commonTimeout($0) })
         updateReading()
+    }
+
+    /// Ends for idleness, unless the delegate ends the connection in its own way.
+    private func endIdle() {
+        delegate?.idleTimeoutPassed(on: self)
+        if phase == .open { end(.idleTimeout) }
     }
 
     private func remainingIdleTime(of idleTimeout: Duration) -> Duration {

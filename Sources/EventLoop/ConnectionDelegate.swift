@@ -18,7 +18,16 @@ public protocol ConnectionDelegate: AnyObject {
     /// - Parameter unterminatedBytes: what came of a last line without its terminator, which was dropped.
     func inputEnded(on connection: Connection, unterminatedBytes: Int)
 
+    /// No byte came or went for the idle timeout. The connection ends when this returns, unless it was closed here, as by
+    /// ``Connection/closeAfterFlush(within:)`` after a word of farewell.
+    func idleTimeoutPassed(on connection: Connection)
+
     /// The connection is over and its socket closed. Told exactly once, after ``Connection/start(delegate:)``, for
     /// whatever reason; nothing comes after it.
     func ended(_ reason: Connection.EndReason, on connection: Connection)
+}
+
+extension ConnectionDelegate {
+    /// Says nothing.
+    public func idleTimeoutPassed(on connection: Connection) {}
 }

@@ -1,8 +1,10 @@
 import CLibEvent
+import Glibc
 
 /// Calls a closure on the loop's thread when the process gets a signal; while it lives, the signal's own effect is off.
 ///
-/// libevent delivers signals to one loop of a process only: keep all of them on the same one.
+/// libevent delivers signals to one loop of a process only: keep all of them on the same one. A launcher may have left the
+/// signal blocked, as one that forks from a thread with blocked signals does; making a watch unblocks it in this thread.
 public final class SignalWatch {
     /// The signal's number, e.g. `SIGTERM`.
     public let signal: Int32
@@ -25,6 +27,10 @@ public final class SignalWatch {
             }, context)
         guard let event else { throw EventLoopError(call: "event_new") }
         guard event_add(event, nil) == 0 else { throw EventLoopError(call: "sigaction") }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, signal)
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     }
 
     deinit {

@@ -177,6 +177,10 @@ extension ClientSession: ConnectionDelegate {
         act { $0.inputEnded(into: &$1) }
     }
 
+    func idleTimeoutPassed(on connection: Connection) {
+        hangUp(.idleTimeout)
+    }
+
     func ended(_ reason: Connection.EndReason, on connection: Connection) {
         session.connectionLost()
         endWatch()

@@ -163,7 +163,7 @@ public final class SyncServer {
         guard sessions.count < limits.maxConnections else {
             metrics.refusedConnections += 1
             var bytes: [UInt8] = []
-            Reply.error(.tooManyConnections()).print(into: &bytes)
+            Reply.bye(.tooManyConnections()).print(into: &bytes)
             connection.write(bytes)
             return connection.closeAfterFlush()
         }

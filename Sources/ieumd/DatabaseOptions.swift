@@ -21,14 +21,8 @@ struct DatabaseChoice {
 
     /// Reads the options, and the password's file where `IEUM_DATABASE_PASSWORD_FILE` names one.
     init(_ parsed: ParsedArguments, environment: [String: String]) throws(UsageError) {
-        try self.init(
-            given: parsed.string("database"), directory: parsed.string("data-directory"), environment: environment)
-    }
-
-    /// The same from values; what is nil comes from the environment.
-    init(given: String?, directory: String? = nil, environment: [String: String]) throws(UsageError) {
-        conninfo = given ?? environment["IEUM_DATABASE_URL"].flatMap { $0.isEmpty ? nil : $0 }
-        let directory = directory ?? environment["IEUM_DATA_DIRECTORY"] ?? Self.standardDirectory(environment)
+        conninfo = parsed.string("database")
+        let directory = parsed.string("data-directory") ?? Self.standardDirectory(environment)
         self.directory = URL(fileURLWithPath: directory).standardizedFileURL.path
         guard let file = environment["IEUM_DATABASE_PASSWORD_FILE"], !file.isEmpty else { return }
         guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {

@@ -6,6 +6,10 @@ import SyncServer
 @main
 struct Ieumd {
     static func main() {
+        // A launcher may have left signals blocked; programs that we start would inherit that, too.
+        var none = sigset_t()
+        sigemptyset(&none)
+        sigprocmask(SIG_SETMASK, &none, nil)
         exit(run(Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment))
     }
 

@@ -19,23 +19,17 @@ enum Migrations {
     /// `ieumd migrate …`. Works on the database that is given, or else on the private one, which runs already or is
     /// started for the time of the command.
     static func run(_ arguments: [String], environment: [String: String]) -> Int32 {
-        var started: PrivateDatabase?
-        defer { started?.stop() }
-        let command = MigrateCommand(
+        MigrateCommand(
             program: "ieumd migrate", setName: "ieum", embedded: EmbeddedMigrations.files,
-            applicationName: "ieumd-migrate", applicationVersion: SyncServerVersion.current
-        ) { given in
-            let choice = try DatabaseChoice(given: given, environment: environment)
-            if let conninfo = choice.conninfo ?? PrivateDatabase.running(in: choice.directory) { return conninfo }
-            let database = PrivateDatabase(directory: choice.directory)
+            applicationName: "ieumd-migrate", applicationVersion: SyncServerVersion.current,
+            databaseOptions: DatabaseChoice.options
+        ) { parsed, body in
+            let choice = try DatabaseChoice(parsed, environment: environment)
             do throws(PrivateDatabaseError) {
-                let conninfo = try database.start()
-                started = database
-                return conninfo
+                return try choice.use(body)
             } catch {
                 throw MigrationError(.connection, error.message, hint: error.hint)
             }
-        }
-        return command.run(arguments)
+        }.run(arguments)
     }
 }
