@@ -99,26 +99,28 @@ struct ConnectionLifeTests {
     @Test("the idle timeout ends a silent connection, and bytes in either direction put it off")
     func idles() throws {
         var options = Connection.Options()
-        options.idleTimeout = .milliseconds(150)
+        options.idleTimeout = .milliseconds(500)
         let silent = try Link(options: options)
         let start = silent.loop.now
         #expect(silent.run { silent.recorder.end != nil })
         #expect(silent.recorder.end == .idleTimeout)
-        #expect(silent.loop.now - start > .milliseconds(100))
+        #expect(silent.loop.now - start > .milliseconds(450))
 
         for isSending in [true, false] {
             let busy = try Link(options: options)
             let start = busy.loop.now
-            let ticks = EventLoop.Timer(on: busy.loop, after: .zero, every: .milliseconds(40)) {
+            let ticks = EventLoop.Timer(on: busy.loop, after: .zero, every: .milliseconds(50)) {
                 if isSending { busy.connection?.write([10]) } else { busy.peer.send("x\n") }
             }
-            _ = busy.run { busy.loop.now - start > .milliseconds(600) || busy.recorder.end != nil }
+            _ = busy.run { busy.loop.now - start > .milliseconds(1_200) || busy.recorder.end != nil }
             #expect(busy.recorder.end == nil, "while \(isSending ? "writing" : "reading")")
             ticks.cancel()
             let last = busy.loop.now
             #expect(busy.run { busy.recorder.end != nil })
             #expect(busy.recorder.end == .idleTimeout)
-            #expect(busy.loop.now - last < .milliseconds(400))
+            // The full time after the last byte, not twice that.
+            #expect(busy.loop.now - last > .milliseconds(400))
+            #expect(busy.loop.now - last < .milliseconds(900))
         }
     }
 
