@@ -23,7 +23,7 @@ extension Migrator {
         /// The program's version, remembered with every file that it applies.
         public var applicationVersion: String?
         /// How this is called by a person, for the commands in the hints.
-        public var command = CommandLine(program: "migrate")
+        public var command: CommandLine = "migrate"
         /// Stops a run from outside.
         public var interruption = Interruption()
 
@@ -32,7 +32,7 @@ extension Migrator {
     }
 
     /// How a person calls this migrator's commands.
-    public struct CommandLine: Equatable, Sendable {
+    public struct CommandLine: Equatable, Sendable, ExpressibleByStringLiteral {
         /// What stands before the command: `ieumd migrate`.
         public var program: String
         /// What every command needs behind it: `--dir views --set views`.
@@ -42,6 +42,11 @@ extension Migrator {
         public init(program: String, options: [String] = []) {
             self.program = program
             self.options = options
+        }
+
+        /// A program alone.
+        public init(stringLiteral program: String) {
+            self.init(program: program)
         }
 
         /// A command to type.

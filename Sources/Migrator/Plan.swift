@@ -52,7 +52,7 @@ public struct Plan: Equatable, Sendable {
     ///   - command: how the program is called, for the commands in the hints.
     init(
         set: MigrationSet, history: [HistoryRow], to target: Version? = nil, allowing allowed: Set<Version> = [],
-        command: Migrator.CommandLine = Migrator.CommandLine(program: "migrate")
+        command: Migrator.CommandLine = "migrate"
     ) {
         let known = Dictionary(history.map { ($0.version, $0) }) { first, _ in first }
         let files = Dictionary(set.files.map { ($0.version, $0) }) { first, _ in first }

@@ -57,8 +57,18 @@ struct RunLock {
             let shared = try work.query(
                 "SELECT pg_catalog.pg_try_advisory_lock_shared($1, $2)", keys(Self.workClass)
             ).bool(0, 0)
-            let current = try holders(of: Self.runClass, work)
-            return shared && current.contains { $0.processID == holder }
+            // After the registration: who holds the lock now waits for this session before it works.
+            var parameters = keys(Self.runClass)
+            parameters.append(holder)
+            let isHeld = try work.query(
+                """
+                SELECT EXISTS (
+                    SELECT FROM pg_catalog.pg_locks l
+                    WHERE l.locktype = 'advisory' AND l.objsubid = 2 AND l.granted AND l.pid = $3
+                        AND l.classid = ($1::bigint & 4294967295)::oid AND l.objid = ($2::bigint & 4294967295)::oid)
+                """, parameters
+            ).bool(0, 0)
+            return shared && isHeld
         }
         guard isHeld, connection.isConnected else {
             throw MigrationError(

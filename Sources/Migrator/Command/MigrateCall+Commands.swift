@@ -3,12 +3,9 @@ import Foundation
 
 extension MigrateCall {
     func up() throws(MigrationError) -> Int32 {
-        let target = try arguments.string("to").map { text throws(MigrationError) in try version(text) }
-        if arguments.flag("dry-run") { return try dryRun(to: target) }
-        if arguments.flag("verify") { throw usage("--verify goes with --dry-run") }
         let result = try withMigrator(onApplied: { if !isJSON { command.output($0 + "\n") } }) {
             migrator throws(MigrationError) in
-            try migrator.up(to: target)
+            try migrator.up(to: version)
         }
         print(
             result.applied.isEmpty ? ["up to date"] : [],
@@ -25,11 +22,11 @@ extension MigrateCall {
         return 0
     }
 
-    private func dryRun(to target: Version?) throws(MigrationError) -> Int32 {
+    func dryRun() throws(MigrationError) -> Int32 {
         let wantsRehearsal = arguments.flag("verify")
         let (files, rehearsal) = try withMigrator { migrator throws(MigrationError) in
-            let files = try migrator.pending(to: target)
-            let rehearsal = wantsRehearsal && !files.isEmpty ? try migrator.rehearse(to: target) : nil
+            let files = try migrator.pending(to: version)
+            let rehearsal = wantsRehearsal && !files.isEmpty ? try migrator.rehearse(to: version) : nil
             return (files, rehearsal)
         }
         func outcome(_ file: MigrationFile) -> String? {
@@ -162,7 +159,7 @@ extension MigrateCall {
     }
 
     func baseline() throws(MigrationError) -> Int32 {
-        let version = try version()
+        let version = try requiredVersion()
         let names = try withMigrator { migrator throws(MigrationError) in try migrator.baseline(version) }
         print(
             names.map { "taken as applied: \($0)" },
@@ -171,7 +168,7 @@ extension MigrateCall {
     }
 
     func repair() throws(MigrationError) -> Int32 {
-        let version = try version()
+        let version = try requiredVersion()
         let repair = try withMigrator { migrator throws(MigrationError) in try migrator.repair(version) }
         print(
             repair.before == repair.after
@@ -185,11 +182,8 @@ extension MigrateCall {
     }
 
     func resolve() throws(MigrationError) -> Int32 {
-        let version = try version()
+        let version = try requiredVersion()
         let isApplied = arguments.flag("applied")
-        guard isApplied != arguments.flag("not-applied") else {
-            throw usage("say either --applied or --not-applied")
-        }
         let name = try withMigrator { migrator throws(MigrationError) in
             try migrator.resolve(version, isApplied: isApplied)
         }
@@ -200,7 +194,7 @@ extension MigrateCall {
     }
 
     func dump() throws(MigrationError) -> Int32 {
-        let text = try SchemaDump.run(database: conninfo())
+        let text = try SchemaDump.run(database: database)
         if isJSON {
             print([], .object(["ok": .bool(true), "dump": .string(text)]))
         } else {

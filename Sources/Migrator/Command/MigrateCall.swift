@@ -1,83 +1,155 @@
 import Arguments
 import Foundation
 
-/// One call of the command line, its arguments read.
+/// One call of the command line, its arguments read and checked.
 struct MigrateCall {
     let command: MigrateCommand
     let subcommand: Subcommand
-    let spec: CommandSpec
     let arguments: ParsedArguments
+    private let spec: CommandSpec
+    private let files: MigrationSet?
+    private var options = Migrator.Options()
+    private(set) var database = ""
+    /// The version that is the command's argument, or that of `--to`.
+    private(set) var version: Version?
 
-    /// Does what was asked and gives the exit code.
-    func run() throws(MigrationError) -> Int32 {
+    /// Reads what the arguments mean, and the files. Everything that is wrong with them is found before a database is asked for.
+    init(
+        _ command: MigrateCommand, _ subcommand: Subcommand, _ spec: CommandSpec, _ arguments: ParsedArguments
+    ) throws(MigrationError) {
+        self.command = command
+        self.subcommand = subcommand
+        self.spec = spec
+        self.arguments = arguments
+        files = subcommand.readsFiles ? try Self.files(command, subcommand, spec, arguments) : nil
+        if let text = subcommand == .new ? nil : arguments.positional(0) ?? arguments.string("to") {
+            version = try readVersion(text)
+        }
+        try readOptions()
         switch subcommand {
-        case .up: try up()
-        case .status: try status()
-        case .history: try history()
-        case .validate: try validate()
-        case .new: try new()
-        case .baseline: try baseline()
-        case .repair: try repair()
-        case .resolve: try resolve()
-        case .dump: try dump()
+        case .up where arguments.flag("verify") && !arguments.flag("dry-run"):
+            throw usage("--verify goes with --dry-run")
+        case .resolve where arguments.flag("applied") == arguments.flag("not-applied"):
+            throw usage("say either --applied or --not-applied")
+        default:
+            break
         }
     }
 
-    // MARK: - Output
+    /// Does what was asked and gives the exit code.
+    func run(database: String) throws(MigrationError) -> Int32 {
+        var call = self
+        call.database = database
+        switch subcommand {
+        case .up: return try arguments.flag("dry-run") ? call.dryRun() : call.up()
+        case .status: return try call.status()
+        case .history: return try call.history()
+        case .validate: return try call.validate()
+        case .new: return try call.new()
+        case .baseline: return try call.baseline()
+        case .repair: return try call.repair()
+        case .resolve: return try call.resolve()
+        case .dump: return try call.dump()
+        }
+    }
+
+    // MARK: - What the commands use
 
     var isJSON: Bool { arguments.flag("json") }
-    var isVerbose: Bool { arguments.flag("verbose") }
 
     /// Prints lines for a person, or one object for a program.
     func print(_ lines: [String], _ json: JSONValue) {
         command.output(isJSON ? json.text + "\n" : lines.map { $0 + "\n" }.joined())
     }
 
-    // MARK: - Arguments
-
-    /// How to call another command on the same set, for hints.
-    private var commandLine: Migrator.CommandLine {
-        let options = ["dir", "set", "schema"].flatMap { name in
-            arguments.string(name).map { ["--\(name)", $0] } ?? []
-        }
-        return Migrator.CommandLine(program: command.program, options: options)
-    }
-
     /// The set that is meant: the program's own, or a folder's.
     func set() throws(MigrationError) -> MigrationSet {
+        guard let files else { throw usage("this command reads no files") }
+        return files
+    }
+
+    /// The version that the command needs.
+    func requiredVersion() throws(MigrationError) -> Version {
+        guard let version else { throw usage("<version> is missing") }
+        return version
+    }
+
+    /// Runs something with a migrator whose events are shown and which signals stop.
+    func withMigrator<Value>(
+        onApplied: @escaping (String) -> Void = { _ in }, _ body: (Migrator) throws(MigrationError) -> Value
+    ) throws(MigrationError) -> Value {
+        let set = try set()
+        let progress = Progress(
+            write: command.errorOutput, onApplied: onApplied, isTerminal: command.isTerminal && !isJSON,
+            isVerbose: arguments.flag("verbose"))
+        let signals = SignalWatch(options.interruption)
+        defer {
+            progress.finish()
+            signals.stop()
+        }
+        let migrator = Migrator(set: set, database: database, options: options) { progress.show($0) }
+        return try body(migrator)
+    }
+}
+
+// MARK: - Reading arguments
+
+extension MigrateCall {
+    private func usage(_ message: String) -> MigrationError {
+        MigrationError(.usage, message, hint: spec.usage)
+    }
+
+    private static func files(
+        _ command: MigrateCommand, _ subcommand: Subcommand, _ spec: CommandSpec, _ arguments: ParsedArguments
+    ) throws(MigrationError) -> MigrationSet {
         let name = arguments.string("set")
         guard let directory = arguments.string("dir") else {
             if let name, name != command.setName {
-                throw usage("--set \(name) needs --dir, the folder with its files")
+                throw MigrationError(.usage, "--set \(name) needs --dir, the folder with its files", hint: spec.usage)
             }
             return try MigrationSet(name: command.setName, embedded: command.embedded)
         }
         // Only the history needs a name.
         guard let name = name ?? (subcommand.usesDatabase ? nil : "files") else {
-            throw usage("--dir needs --set, a name for the folder's files in the history")
+            throw MigrationError(
+                .usage, "--dir needs --set, a name for the folder's files in the history", hint: spec.usage)
+        }
+        // The program's own history must not be written by other files.
+        guard name != command.setName || !subcommand.usesDatabase else {
+            throw MigrationError(
+                .usage, "--set \(name) is the name of the program's own files",
+                hint: "Give the folder's set another name.")
         }
         let set = try MigrationSet(name: name, directory: directory)
-        if isVerbose {
+        if arguments.flag("verbose") {
             for entry in set.ignored { command.errorOutput("ignored: \(entry)\n") }
         }
         return set
     }
 
-    func usage(_ message: String) -> MigrationError {
-        MigrationError(.usage, message, hint: spec.usage)
+    private mutating func readOptions() throws(MigrationError) {
+        options.applicationName = command.applicationName
+        options.applicationVersion = command.applicationVersion
+        // The hints' commands are to be typed as they stand.
+        let repeated = ["dir", "set", "schema"].flatMap { name in
+            arguments.string(name).map { ["--\(name)", $0] } ?? []
+        }
+        options.command = Migrator.CommandLine(program: command.program, options: repeated)
+        options.historySchema = arguments.string("schema")
+        if let time = try time("lock-wait") { options.lockWait = time }
+        if let time = try time("lock-timeout") { options.lockTimeout = time }
+        if let time = try time("statement-timeout") { options.statementTimeout = time }
+        for text in (arguments.string("allow-out-of-order") ?? "").split(separator: ",") {
+            options.allowedOutOfOrder.insert(try readVersion(String(text)))
+        }
     }
 
-    func version(_ text: String) throws(MigrationError) -> Version {
+    private func readVersion(_ text: String) throws(MigrationError) -> Version {
         // A whole file name stands for its version.
         guard let version = Version(text) ?? Version(text.prefix { $0 != "_" }) else {
             throw usage("\"\(text)\" is no version, which is the number in front of a file's name")
         }
         return version
-    }
-
-    /// The version that is the command's argument.
-    func version() throws(MigrationError) -> Version {
-        try version(arguments.positional(0) ?? "")
     }
 
     private func time(_ option: String) throws(MigrationError) -> Duration? {
@@ -89,49 +161,5 @@ struct MigrateCall {
             count <= Int64(Int32.max) / unit
         else { throw usage("--\(option) takes a time such as 500ms, 30s or 5min, not \"\(text)\"") }
         return .milliseconds(count * unit)
-    }
-
-    func conninfo() throws(MigrationError) -> String {
-        do {
-            return try command.database(arguments.string("database"))
-        } catch let error as MigrationError {
-            throw error
-        } catch {
-            throw MigrationError(.usage, "\(error)")
-        }
-    }
-
-    private func options() throws(MigrationError) -> Migrator.Options {
-        var options = Migrator.Options()
-        options.applicationName = command.applicationName
-        options.applicationVersion = command.applicationVersion
-        options.command = commandLine
-        options.historySchema = arguments.string("schema")
-        if let time = try time("lock-wait") { options.lockWait = time }
-        if let time = try time("lock-timeout") { options.lockTimeout = time }
-        if let time = try time("statement-timeout") { options.statementTimeout = time }
-        if let list = arguments.string("allow-out-of-order") {
-            for text in list.split(separator: ",") { options.allowedOutOfOrder.insert(try version(String(text))) }
-        }
-        return options
-    }
-
-    /// Runs something with a migrator whose events are shown and which signals stop.
-    func withMigrator<Value>(
-        onApplied: @escaping (String) -> Void = { _ in }, _ body: (Migrator) throws(MigrationError) -> Value
-    ) throws(MigrationError) -> Value {
-        let set = try set()
-        let options = try options()
-        let conninfo = try conninfo()
-        let progress = Progress(
-            write: command.errorOutput, onApplied: onApplied, isTerminal: command.isTerminal && !isJSON,
-            isVerbose: isVerbose)
-        let signals = SignalWatch(options.interruption)
-        defer {
-            progress.finish()
-            signals.stop()
-        }
-        let migrator = Migrator(set: set, database: conninfo, options: options) { progress.show($0) }
-        return try body(migrator)
     }
 }

@@ -16,9 +16,13 @@ public struct MigrateCommand {
     public var applicationName: String
     /// The program's version, remembered with every file.
     public var applicationVersion: String?
-    /// Finds the connection string from the value of `--database`, which may be nil. A ``MigrationError`` that it throws gives
-    /// the exit code; any other error counts as wrong usage.
-    public var database: (String?) throws -> String
+    /// The options that say which database is meant.
+    public var databaseOptions: [OptionSpec]
+    /// Lends the connection string of the database that the options mean to a body, and gives the body's exit code.
+    ///
+    /// A ``MigrationError`` or `UsageError` that it throws is shown as one of ours; any other counts as a database that cannot
+    /// be reached.
+    public var withDatabase: (ParsedArguments, (String) -> Int32) throws -> Int32
     /// Takes what goes to standard output, line ends included.
     public var output: (String) -> Void = { FileHandle.standardOutput.write(Data($0.utf8)) }
     /// Takes what goes to standard error, line ends included.
@@ -31,14 +35,19 @@ public struct MigrateCommand {
     /// A command for a program with files of its own.
     public init(
         program: String, setName: String, embedded: [(name: String, contents: String)], applicationName: String,
-        applicationVersion: String?, database: @escaping (String?) throws -> String
+        applicationVersion: String?,
+        databaseOptions: [OptionSpec] = [
+            OptionSpec("database", "CONNINFO", help: "the database; a libpq connection string")
+        ],
+        withDatabase: @escaping (ParsedArguments, (String) -> Int32) throws -> Int32
     ) {
         self.program = program
         self.setName = setName
         self.embedded = embedded
         self.applicationName = applicationName
         self.applicationVersion = applicationVersion
-        self.database = database
+        self.databaseOptions = databaseOptions
+        self.withDatabase = withDatabase
     }
 
     /// Runs a command to its end and gives the exit code. SIGINT and SIGTERM stop it meanwhile.
@@ -51,7 +60,7 @@ public struct MigrateCommand {
             let near = nearest(to: first, in: Subcommand.allCases.map(\.rawValue)).map { "; did you mean \($0)?" } ?? ""
             return usage(UsageError("there is no command \(first.prefix(60))\(near)", usage: "\(program) help"))
         }
-        let spec = command.spec(program: program)
+        let spec = command.spec(program: program, databaseOptions: databaseOptions)
         if arguments.contains("--help") || arguments.contains("-h") {
             output(spec.help)
             return 0
@@ -63,13 +72,29 @@ public struct MigrateCommand {
         } catch {
             return usage(error)
         }
-        let call = MigrateCall(command: self, subcommand: command, spec: spec, arguments: parsed)
-        do throws(MigrationError) {
-            return try call.run()
-        } catch {
-            errorOutput(error.description + "\n")
-            if parsed.flag("json") { output(Self.json(of: error).text + "\n") }
-            return error.exitCode
+        func attempt(_ body: () throws(MigrationError) -> Int32) -> Int32 {
+            do throws(MigrationError) {
+                return try body()
+            } catch {
+                errorOutput(error.description + "\n")
+                if parsed.flag("json") { output(Self.json(of: error).text + "\n") }
+                return error.exitCode
+            }
+        }
+        return attempt { () throws(MigrationError) in
+            let call = try MigrateCall(self, command, spec, parsed)
+            guard command.usesDatabase else { return try call.run(database: "") }
+            do {
+                return try withDatabase(parsed) { database in
+                    attempt { () throws(MigrationError) in try call.run(database: database) }
+                }
+            } catch let error as MigrationError {
+                throw error
+            } catch let error as UsageError {
+                return usage(error)
+            } catch {
+                throw MigrationError(.connection, "\(error)")
+            }
         }
     }
 
@@ -80,7 +105,7 @@ public struct MigrateCommand {
     }
 
     private func overview(of word: String?) -> String? {
-        word.flatMap(Subcommand.init(rawValue:))?.spec(program: program).help
+        word.flatMap(Subcommand.init(rawValue:))?.spec(program: program, databaseOptions: databaseOptions).help
     }
 
     private var help: String {

@@ -48,9 +48,9 @@ enum Subcommand: String, CaseIterable {
         }
     }
 
-    func spec(program: String) -> CommandSpec {
+    func spec(program: String, databaseOptions: [OptionSpec]) -> CommandSpec {
         CommandSpec(
-            "\(program) \(rawValue)", summary, positionals: positionals, options: options + common,
+            "\(program) \(rawValue)", summary, positionals: positionals, options: options + common(databaseOptions),
             examples: examples.map { "\(program) \($0)" }, exitCodes: Self.exitCodes)
     }
 
@@ -79,14 +79,14 @@ enum Subcommand: String, CaseIterable {
         }
     }
 
-    private var common: [OptionSpec] {
+    private func common(_ databaseOptions: [OptionSpec]) -> [OptionSpec] {
         var common = [
             OptionSpec("dir", "DIR", help: "use the files of this folder in place of the program's own"),
             OptionSpec("set", "NAME", help: "the name of the folder's set; goes with --dir"),
         ]
         if self == .dump { common = [] }
         if usesDatabase {
-            common.append(OptionSpec("database", "CONNINFO", help: "the database; a libpq connection string"))
+            common += databaseOptions
             if self != .dump {
                 common.append(
                     OptionSpec("schema", "NAME", help: "where the history is; the first of the search_path otherwise"))
@@ -103,6 +103,8 @@ enum Subcommand: String, CaseIterable {
     }
 
     var usesDatabase: Bool { self != .validate && self != .new }
+
+    var readsFiles: Bool { self != .new && self != .dump }
 
     private var takesLock: Bool {
         switch self {
