@@ -8,7 +8,7 @@ enum Migrations {
         _ conninfo: String, report: @escaping (Event) -> Void
     ) throws(MigrationError) -> Migrator {
         var options = Migrator.Options()
-        options.applicationName = "ieumd-migrate"
+        options.applicationName = "ieumd"
         options.applicationVersion = SyncServerVersion.current
         options.command = Migrator.CommandLine(program: "ieumd migrate")
         return Migrator(
@@ -19,17 +19,17 @@ enum Migrations {
     /// `ieumd migrate …`. Works on the database that is given, or else on the private one, which runs already or is
     /// started for the time of the command.
     static func run(_ arguments: [String], environment: [String: String]) -> Int32 {
-        MigrateCommand(
-            program: "ieumd migrate", setName: "ieum", embedded: EmbeddedMigrations.files,
-            applicationName: "ieumd-migrate", applicationVersion: SyncServerVersion.current,
-            databaseOptions: DatabaseChoice.options
+        var command = MigrateCommand(
+            program: "ieumd migrate", setName: "ieum", embedded: EmbeddedMigrations.files, applicationName: "ieumd",
+            applicationVersion: SyncServerVersion.current, databaseOptions: DatabaseChoice.options
         ) { parsed, body in
-            let choice = try DatabaseChoice(parsed, environment: environment)
-            do throws(PrivateDatabaseError) {
-                return try choice.use(body)
-            } catch {
+            do {
+                return try DatabaseChoice(parsed, environment: environment).use(body)
+            } catch let error as PrivateDatabaseError {
                 throw MigrationError(.connection, error.message, hint: error.hint)
             }
-        }.run(arguments)
+        }
+        command.environment = environment
+        return command.run(arguments)
     }
 }
