@@ -18,6 +18,12 @@ final class DatabasePool {
         let completion: Completion
     }
 
+    /// Every statement is a look-up by key. Without these settings, plans that were made while the tables were small scan
+    /// them when they have grown.
+    static let sessionSettings: KeyValuePairs<String, String> = [
+        "enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off",
+    ]
+
     /// Requests that one connection carries at a time; PostgreSQL works on one of them.
     private static let maxUnderWay = 32
 

@@ -10,14 +10,24 @@ enum ReadStatements {
     /// states, but one at least. Before them in each row: the player's last revision, and whether the row is the last of
     /// the page with more behind it. A single row with NULLs where there is nothing.
     ///
-    /// Walks the player's versions after the cursor: few, where the cursor is recent.
+    /// Walks the player's versions after the cursor: few, where the cursor is recent. `OFFSET 0` keeps the planner from
+    /// beginning with the games.
     static let pullRecent = Statement(
-        "pull-recent", page(rows: "game_versions v JOIN games g USING (player_id, collection, game_id)"),
+        "pull-recent",
+        page(
+            rows: """
+                game_versions v CROSS JOIN LATERAL (
+                       SELECT FROM games g
+                        WHERE g.player_id = v.player_id AND g.collection = v.collection AND g.game_id = v.game_id
+                          AND g.head_revision = v.revision
+                       OFFSET 0) AS g
+                """),
         parameterTypes: [.uuid, .int8, .int8, .int8])
 
     /// The same page, walking the player's games: few, where all versions are many.
     static let pullAll = Statement(
-        "pull-all", page(rows: "games g JOIN game_versions v USING (player_id, collection, game_id)"),
+        "pull-all",
+        page(rows: "games g JOIN game_versions v ON v.player_id = g.player_id AND v.revision = g.head_revision"),
         parameterTypes: [.uuid, .int8, .int8, .int8])
 
     private static func page(rows: String) -> String {
@@ -30,7 +40,7 @@ enum ReadStatements {
                               sum(v.size) OVER w AS bytes, lead(v.revision) OVER w AS next,
                               sum(v.size) OVER w + lead(v.size) OVER w AS bytes_with_next
                          FROM \(rows)
-                        WHERE player_id = p.player_id AND v.revision > $2 AND g.head_revision = v.revision
+                        WHERE v.player_id = p.player_id AND v.revision > $2
                        WINDOW w AS (ORDER BY v.revision)
                         ORDER BY v.revision LIMIT $3) AS l
                  JOIN game_versions v ON v.player_id = p.player_id AND v.revision = l.revision
