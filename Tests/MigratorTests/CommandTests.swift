@@ -94,7 +94,7 @@ struct CommandTests {
     func session() throws {
         let bench = try Bench(["0001_a.sql": "CREATE TABLE a (x int);", "0002_b.sql": "SELECT nope;"])
         let pending = try bench.run("status", "--check")
-        #expect(pending.status == 6 && pending.errors == "2 pending: migrate-probe up\n")
+        #expect(pending.status == 6 && pending.errors == "2 pending: migrate-probe up --dir \(bench.path) --set test\n")
         let failing = try bench.run("up")
         #expect(failing.status == 1)
         #expect(failing.output.hasPrefix("applied  0001_a.sql  ") && failing.output.hasSuffix(" ms\n"))

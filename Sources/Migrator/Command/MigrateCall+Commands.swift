@@ -81,7 +81,7 @@ extension MigrateCall {
         if plan.isCurrent {
             text += "up to date\n"
         } else if plan.conflicts.isEmpty {
-            text += "\(plan.pendingCount) pending: \(command.program) up\n"
+            text += "\(plan.pendingCount) pending: \(options.command("up"))\n"
         }
         return text
     }

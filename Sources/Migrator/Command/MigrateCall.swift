@@ -8,7 +8,7 @@ struct MigrateCall {
     let arguments: ParsedArguments
     private let spec: CommandSpec
     private let files: MigrationSet?
-    private var options = Migrator.Options()
+    private(set) var options = Migrator.Options()
     private(set) var database = ""
     /// The version that is the command's argument, or that of `--to`.
     private(set) var version: Version?
