@@ -43,7 +43,7 @@ let package = Package(
         .testTarget(
             name: "BenchTests", dependencies: ["ieum-bench", "Wire"], path: "Benchmarks/BenchTests"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
-        .testTarget(name: "WireTests", dependencies: ["Wire"]),
+        .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"]),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .executableTarget(name: "migrate-probe", dependencies: ["Migrator"], path: "Tests/MigrateProbe"),
