@@ -25,7 +25,8 @@ CREATE TABLE game_versions (
 CREATE INDEX game_versions_saved_idx ON game_versions (player_id, game_id, saved);
 COMMENT ON TABLE game_versions IS
     'Every accepted push, the losers of conflicts too. Rows are only added, never changed; retention alone removes some.';
-COMMENT ON INDEX game_versions_saved_idx IS 'Finds an earlier push of the same save, so that a repeated push adds nothing; and one game''s history.';
+COMMENT ON INDEX game_versions_saved_idx IS
+    'Finds an earlier push of the same save, so that a repeated push adds nothing; and one game''s history.';
 COMMENT ON COLUMN game_versions.player_id IS 'Whose game it is.';
 COMMENT ON COLUMN game_versions.revision IS 'The version''s number in its player''s feed: 1, 2, 3 … in the order of the commits, without gaps.';
 COMMENT ON COLUMN game_versions.device_id IS 'The device that pushed it.';

@@ -34,6 +34,7 @@ SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET enable_hashagg = off
+SET enable_sort = off
 SET jit = off
 AS $push$
 #variable_conflict use_column
@@ -93,7 +94,7 @@ BEGIN
         FOR lock IN
             UPDATE players AS p SET last_revision = p.last_revision + i.pushes
               FROM (SELECT u.player_id, count(*) AS pushes FROM unnest(players_in) AS u (player_id)
-                     GROUP BY u.player_id) AS i
+                     GROUP BY u.player_id ORDER BY u.player_id) AS i
              WHERE p.player_id BETWEEN i.player_id AND i.player_id   -- not "=": that could be joined in another order
                    /* distributed: AND p.player_id = ANY (players_in) */
             RETURNING p.player_id, p.last_revision
@@ -163,15 +164,19 @@ BEGIN
                        OFFSET 0) AS g ON true
                   LEFT JOIN LATERAL (
                        SELECT r.revision, r.outcome, r.stamp, r.rival, r.state FROM game_versions AS r
-                        WHERE r.player_id = i.player_id AND r.game_id = games_in[i.k] AND r.saved = saved_in[i.k]
+                        WHERE r.player_id = i.player_id AND r.game_id = games_in[i.k]
+                          AND r.saved BETWEEN saved_in[i.k] AND saved_in[i.k]
                           AND r.device_id = devices_in[i.k] AND r.collection = collections_in[i.k]
+                        ORDER BY r.saved
                        OFFSET 0) AS r ON true
-                  LEFT JOIN LATERAL (   -- the base, unless it is the head, whose stamp is known already
+                 CROSS JOIN LATERAL (   -- the base, unless it is the head, whose stamp is known already
+                       SELECT CASE WHEN bases_in[i.k] IS DISTINCT FROM g.head_revision THEN bases_in[i.k] END AS base) AS n
+                  LEFT JOIN LATERAL (
                        SELECT b.stamp, b.collection = collections_in[i.k] AND b.game_id = games_in[i.k] AS same_game
                          FROM game_versions AS b
                         WHERE b.player_id = i.player_id
-                          AND b.revision = CASE WHEN bases_in[i.k] IS DISTINCT FROM g.head_revision
-                                                THEN bases_in[i.k] END
+                          AND b.revision BETWEEN n.base AND n.base
+                        ORDER BY b.revision
                        OFFSET 0) AS b ON true
                  CROSS JOIN LATERAL (
                        SELECT greatest(least(saved_in[i.k], latest),
@@ -242,7 +247,8 @@ BEGIN
                    OFFSET 0) AS g
              CROSS JOIN LATERAL (
                    SELECT v.revision, v.saved, v.stamp, v.device_id, v.schema, v.state FROM game_versions AS v
-                    WHERE v.player_id = i.player_id AND v.revision = g.head_revision
+                    WHERE v.player_id = i.player_id AND v.revision BETWEEN g.head_revision AND g.head_revision
+                    ORDER BY v.revision
                    OFFSET 0) AS v
              WHERE 'lost' IN (outcomes[i.k], firsts[i.k]);
         END IF;
