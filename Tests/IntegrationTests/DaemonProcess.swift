@@ -22,14 +22,17 @@ final class DaemonProcess: @unchecked Sendable {
     /// - Parameters:
     ///   - database: a connection string; nil for a private PostgreSQL in `directory`.
     ///   - directory: the data directory; nil for a new temporary one that is removed at the end.
-    init(database: String? = nil, directory: URL? = nil, port: Int = 0, options: [String] = []) throws {
+    ///   - metrics: where `/metrics` answers; port 0 takes a free one, see ``metricsPort()``.
+    init(
+        database: String? = nil, directory: URL? = nil, port: Int = 0, metrics: String = "off", options: [String] = []
+    ) throws {
         ownsDirectory = directory == nil
         self.directory = try directory ?? TemporaryDirectory.make()
         process = Process()
         process.executableURL = Programs.url("ieumd")
         process.arguments =
             [
-                "serve", "--listen", "127.0.0.1:\(port)", "--data-directory", self.directory.path, "--metrics", "off",
+                "serve", "--listen", "127.0.0.1:\(port)", "--data-directory", self.directory.path, "--metrics", metrics,
             ] + (database.map { ["--database", $0] } ?? []) + options
         let output = Pipe()
         process.standardOutput = output
@@ -59,6 +62,23 @@ final class DaemonProcess: @unchecked Sendable {
     /// What the daemon wrote on standard error so far.
     var log: String {
         (try? String(contentsOf: directory.appendingPathComponent("ieumd.log"), encoding: .utf8)) ?? ""
+    }
+
+    /// The main process of the daemon's private PostgreSQL.
+    var postmaster: pid_t? {
+        let file = directory.appendingPathComponent("postgres/data/postmaster.pid")
+        return (try? String(contentsOf: file, encoding: .utf8))?.split(separator: "\n").first.flatMap { pid_t($0) }
+    }
+
+    /// The port of `/metrics`, as the log tells it.
+    func metricsPort() throws -> Int {
+        var port: Int?
+        try eventually(20, "the daemon logs its metrics port") {
+            port = log.split(separator: "\n").last { $0.contains(" event=started ") }
+                .flatMap { Int(fields(String($0))["metrics"] ?? "") }
+            return port != nil
+        }
+        return port ?? 0
     }
 
     /// Ends the daemon with SIGKILL and waits for its end.
@@ -115,12 +135,23 @@ enum Programs {
         return folder.appendingPathComponent(name)
     }
 
-    /// Runs a program to its end and gives what it said.
+    /// Runs one of our programs to its end and gives what it said.
     static func run(
         _ name: String, _ arguments: [String], environment: [String: String] = [:], input: String? = nil
     ) throws -> (status: Int32, output: String, error: String) {
+        try run(url(name), arguments, environment: environment, input: input)
+    }
+
+    /// Runs a program of the system, as PATH finds it, to its end and gives what it said.
+    static func runInstalled(_ words: [String]) throws -> (status: Int32, output: String, error: String) {
+        try run(URL(fileURLWithPath: "/usr/bin/env"), words)
+    }
+
+    private static func run(
+        _ program: URL, _ arguments: [String], environment: [String: String] = [:], input: String? = nil
+    ) throws -> (status: Int32, output: String, error: String) {
         let process = Process()
-        process.executableURL = url(name)
+        process.executableURL = program
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let (output, error, inputPipe) = (Pipe(), Pipe(), Pipe())

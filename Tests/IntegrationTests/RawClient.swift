@@ -83,6 +83,8 @@ final class RawClient: @unchecked Sendable {
 struct SocketError: Error, CustomStringConvertible {
     let call: String
     let code: Int32
+    /// Whether nothing came for too long, and not that the connection failed.
+    var isTimeout: Bool { call.hasPrefix("no line within ") }
     var description: String { code == 0 ? call : "\(call): \(String(cString: strerror(code)))" }
 }
 
