@@ -59,7 +59,7 @@ public final class DatabaseConnection {
         failPending(Self.closed)
     }
 
-    /// Connects, within the settings' `connect_timeout`. May be called once.
+    /// Connects, within the settings' `connect_timeout`. May be called once; ``close()`` ends it without an answer.
     public func open(_ completion: @escaping (Result<Void, DatabaseError>) -> Void) {
         guard case .new = state else {
             loop.enqueue { completion(.failure(DatabaseError(.protocol, "the connection was opened before"))) }
@@ -273,12 +273,21 @@ extension DatabaseConnection {
         var isAlive: Bool
         repeat {
             isAlive = PQconsumeInput(connection) == 1
+            unwatchClosedSocket(connection)
             takeResults(connection)
             if isOpen { takeNotifications(connection) }
             // TLS may hold decrypted bytes back for which the socket never becomes readable again.
         } while isAlive && isOpen && SecureInput.isWaiting(in: connection)
         guard isOpen, !isAlive || PQstatus(connection) == CONNECTION_BAD else { return }
         end(DatabaseError(connection: connection))
+    }
+
+    /// Ends the watch when libpq has closed the socket, before any callback runs: one may open another connection, whose
+    /// socket then has the same number.
+    private func unwatchClosedSocket(_ connection: OpaquePointer) {
+        guard let watch, PQsocket(connection) != watch.descriptor else { return }
+        watch.cancel()
+        self.watch = nil
     }
 
     private func takeResults(_ connection: OpaquePointer) {
@@ -292,6 +301,7 @@ extension DatabaseConnection {
                 isAfterResult = false
                 continue
             }
+            unwatchClosedSocket(connection)
             let status = PQresultStatus(result)
             if status == PGRES_PIPELINE_SYNC {
                 PQclear(result)

@@ -69,7 +69,7 @@ enum PostgresTime {
         return overflow ? .min + 1 : value
     }
 
-    /// From the wire; nil beyond the year 294246, which microseconds since 1970 cannot hold.
+    /// From the wire; nil beyond the year 294247, which microseconds since 1970 cannot hold.
     static func unix(fromWire value: Int64) -> Int64? {
         if value == .max || value == .min { return value }
         let (microseconds, overflow) = value.addingReportingOverflow(microsecondsFrom1970To2000)

@@ -145,7 +145,7 @@ public final class QueryResult {
         let raw = try bytes(row, column)
         guard try type(ofColumn: column) == .timestamptz, !isText(column), raw.count == 8,
             let value = PostgresTime.unix(fromWire: raw.bigEndian(Int64.self))
-        else { throw mismatch(row, column, "a time before the year 294246") }
+        else { throw mismatch(row, column, "a time before the year 294247") }
         return value
     }
 

@@ -28,16 +28,18 @@ struct ClusterFolder {
         if SystemUser.isRoot && status.st_mode & S_IXOTH == 0 { chmod(path, status.st_mode & 0o7777 | S_IXOTH) }
     }
 
-    /// Takes the lock of whoever starts the server here. Gone with that process, so a holder is alive.
-    func takeOwnerLock(until deadline: ContinuousClock.Instant) throws(ClusterError) -> FolderLock {
-        guard let lock = try FolderLock(path: ownerLock) else {
-            let owner = FolderLock.owner(path: ownerLock).map { "process \($0)" } ?? "another process"
-            throw ClusterError(
-                "\(owner) runs a PostgreSQL in \(path) already",
-                hint: "Stop it first, or choose another folder.")
+    /// Takes the lock of whoever starts the server here. Gone with that process, so a holder is alive; but for a moment
+    /// that holder may be a child of a process that was killed, between its fork and its exec.
+    func takeOwnerLock() throws(ClusterError) -> FolderLock {
+        for attempt in 0..<20 {
+            if attempt > 0 { usleep(10_000) }
+            guard let lock = try FolderLock(path: ownerLock) else { continue }
+            lock.writeOwner()
+            return lock
         }
-        lock.writeOwner()
-        return lock
+        let owner = FolderLock.owner(path: ownerLock).map { "process \($0)" } ?? "another process"
+        throw ClusterError(
+            "\(owner) runs a PostgreSQL in \(path) already", hint: "Stop it first, or choose another folder.")
     }
 
     /// Takes the lock that every process of a server here holds: an earlier one may be in the middle of its end.
@@ -152,12 +154,14 @@ struct ClusterFolder {
 /// The folder of the server's Unix socket, of mode 0700.
 enum SocketFolder {
     /// Makes it, or empties it of a dead server's socket: a folder `socket` beside the data or, where that path is too
-    /// long for a socket's name (107 bytes), one in /tmp to which `socket` is then a symbolic link.
+    /// long for a socket's name (107 bytes) or holds a comma, which separates hosts for libpq, one in /tmp to which
+    /// `socket` is then a symbolic link.
     static func prepare(in folder: String, for user: SystemUser) throws(ClusterError) -> String {
         let place = "\(folder)/socket"
         let files = FileManager.default
         if let earlier = try? files.destinationOfSymbolicLink(atPath: place) { remove(earlier, of: folder) }
-        guard "\(place)/.s.PGSQL.\(PrivateCluster.port)".utf8.count > 107 else {
+        let longest = "\(place)/.s.PGSQL.\(PrivateCluster.port)"
+        guard longest.utf8.count > 107 || longest.contains(",") else {
             if mkdir(place, 0o700) != 0 && errno != EEXIST { throw ClusterError("cannot make \(place)", errno: errno) }
             try hand(place, to: user)
             for suffix in ["", ".lock"] { unlink("\(place)/.s.PGSQL.\(PrivateCluster.port)\(suffix)") }
@@ -213,11 +217,13 @@ struct ServerLog: ~Copyable {
         return SmallFile.read(path, last: max(min(added, 65_536), 0)) ?? ""
     }
 
-    /// An error that quotes the line that tells the reason.
+    /// An error that quotes the line that tells the reason, and the one before it, which may tell more: what is wrong
+    /// in a configuration file stands there.
     func failure(_ what: String) -> ClusterError {
         let lines = newText.split(separator: "\n")
-        let reason =
-            lines.last { $0.contains("FATAL:") || $0.contains("error:") || $0.contains("PANIC:") } ?? lines.last
+        let isReason = { (line: Substring) in ["FATAL:", "PANIC:", "error:"].contains { line.contains($0) } }
+        let last = lines.lastIndex(where: isReason) ?? lines.indices.last
+        let reason = last.map { lines[max($0 - 1, 0)...$0].joined(separator: " / ") }
         return ClusterError(what + (reason.map { ": \($0)" } ?? ""), hint: "Its log is \(path).")
     }
 }

@@ -25,6 +25,7 @@ public struct ClusterSettings: Sendable {
     /// the machine may lose everything. Transactions behave as ever, and `synchronous_commit` stays on.
     public static let throwaway = durable.with([
         "fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "200",
+        "max_wal_size": "512MB",
     ]).withoutInitialSync()
 
     /// The settings with some changed or added.

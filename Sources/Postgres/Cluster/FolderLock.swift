@@ -21,6 +21,12 @@ struct FolderLock: ~Copyable {
         close(descriptor)
     }
 
+    /// Gives the lock up at once, also where a child holds the descriptor: one that was given it, or one of another thread
+    /// that is between its fork and its exec.
+    consuming func unlock() {
+        flock(descriptor, LOCK_UN)
+    }
+
     /// Leaves our process's id in the file, for whoever finds it locked.
     func writeOwner() {
         let text = Array("\(getpid())\n".utf8)

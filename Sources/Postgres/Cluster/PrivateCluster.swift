@@ -82,12 +82,12 @@ public final class PrivateCluster: Sendable {
 
     /// Starts the server, making its data first if the folder is empty, and waits until it accepts connections.
     ///
-    /// Does nothing if it runs. After an end that nobody asked for, it starts anew.
+    /// Does nothing if it runs and accepts connections. After an end that nobody asked for, it starts anew.
     /// - Parameter limit: how long to wait; a recovery after a crash replays up to `max_wal_size`.
     public func start(within limit: Duration = .seconds(300)) throws(ClusterError) {
         let deadline = ContinuousClock.now + limit
         let outcome: Result<Void, ClusterError> = owned.withLock { owned in
-            if owned.process != nil && !hasEnded { return .success(()) }
+            if owned.process != nil && isAccepting(until: deadline) { return .success(()) }
             let wasOurs = owned.lock != nil
             forgetEnded(&owned)
             do throws(ClusterError) {
@@ -96,7 +96,28 @@ public final class PrivateCluster: Sendable {
             } catch {
                 // A later try of ours goes on from here; for others the folder is free unless we had it before.
                 forgetEnded(&owned)
-                if !wasOurs { owned.lock = nil }
+                if !wasOurs { owned.lock.take()?.unlock() }
+                return .failure(error)
+            }
+        }
+        try outcome.get()
+    }
+
+    /// Makes the data if there is none, and starts nothing.
+    package func prepare() throws(ClusterError) {
+        let outcome: Result<Void, ClusterError> = owned.withLock { owned in
+            guard owned.lock == nil else { return .success(()) }
+            do throws(ClusterError) {
+                let deadline = ContinuousClock.now + .seconds(300)
+                let preparation = try ClusterFolder(folder)
+                owned.lock = try preparation.takeOwnerLock()
+                defer { owned.lock.take()?.unlock() }
+                let serverLock = try preparation.takeServerLock(until: deadline)
+                _ = try preparation.prepareData(
+                    for: preparation.user(), settings: settings, programsFolder: programsFolder, lock: serverLock,
+                    until: deadline)
+                return .success(())
+            } catch {
                 return .failure(error)
             }
         }
@@ -117,8 +138,24 @@ public final class PrivateCluster: Sendable {
                 _ = process.reap()
             }
             if let socket = published.withLock(\.socketFolder) { SocketFolder.remove(socket, of: folder) }
-            owned.lock = nil
+            owned.lock.take()?.unlock()
         }
+    }
+
+    /// Whether the server accepts connections, or else has ended: one that was killed a moment ago is not known to have
+    /// ended yet, and one that a crash of a session has sent into recovery will accept again.
+    private func isAccepting(until deadline: ContinuousClock.Instant) -> Bool {
+        while !hasEnded, ContinuousClock.now < deadline, let conninfo = conninfo() {
+            do throws(DatabaseError) {
+                _ = try BlockingConnection(conninfo)
+                return true
+            } catch {
+                // A server that refuses for any other reason than that it is not ready is there: too many connections.
+                if let sqlState = error.sqlState, sqlState != .cannotConnectNow { return true }
+                usleep(5000)
+            }
+        }
+        return false
     }
 
     /// Takes leave of a process that has ended, if there is one.
@@ -129,7 +166,7 @@ public final class PrivateCluster: Sendable {
 
     private func start(_ owned: inout Owned, until deadline: ContinuousClock.Instant) throws(ClusterError) {
         let preparation = try ClusterFolder(folder)
-        if owned.lock == nil { owned.lock = try preparation.takeOwnerLock(until: deadline) }
+        if owned.lock == nil { owned.lock = try preparation.takeOwnerLock() }
         let user = try preparation.user()
         while true {
             let serverLock = try preparation.takeServerLock(until: deadline)
@@ -147,16 +184,17 @@ public final class PrivateCluster: Sendable {
             published.withLock {
                 $0 = Published(socketFolder: socket, pid: process.pid, endDescriptor: process.endDescriptor)
             }
-            let isReady = waitUntilReady(process, preparation, until: deadline)
+            let failure = waitUntilReady(process, preparation, until: deadline)
             let hasTime = ContinuousClock.now < deadline
             owned.process = consume process
-            if isReady { return }
+            guard let failure else { return }
             // The memory of a server that was killed is in use until the last of its processes has gone.
             if hasTime && log.newText.contains("is still in use") {
                 forgetEnded(&owned)
+                usleep(100_000)
                 continue
             }
-            throw log.failure(hasTime ? "PostgreSQL did not start" : "PostgreSQL did not become ready in time")
+            throw log.failure(failure)
         }
     }
 
@@ -171,15 +209,21 @@ public final class PrivateCluster: Sendable {
         return [programs.postgres, "-D", folder.data] + fixed.flatMap { ["-c", $0] }
     }
 
-    /// Waits for the server's own word in its pid file, and then for a connection; false when it ended or time is up.
+    /// Waits for the server's own word in its pid file, and then for a connection; says what went wrong, if anything.
     private func waitUntilReady(
         _ process: borrowing SupervisedProcess, _ folder: ClusterFolder, until deadline: ContinuousClock.Instant
-    ) -> Bool {
+    ) -> String? {
+        var refusal: DatabaseError?
         while ContinuousClock.now < deadline {
-            if process.hasEnded(within: .milliseconds(10)) { return false }
+            if process.hasEnded(within: .milliseconds(10)) { return "PostgreSQL did not start" }
             guard folder.isReady(pid: process.pid), let conninfo = conninfo() else { continue }
-            if (try? BlockingConnection(conninfo)) != nil { return true }
+            do throws(DatabaseError) {
+                _ = try BlockingConnection(conninfo)
+                return nil
+            } catch {
+                refusal = error
+            }
         }
-        return false
+        return "PostgreSQL did not become ready in time" + (refusal.map { " (\($0))" } ?? "")
     }
 }
