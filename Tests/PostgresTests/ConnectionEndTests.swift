@@ -100,6 +100,27 @@ struct ConnectionEndTests {
         #expect(weakly == nil)
     }
 
+    @Test("a connection opened inside a failing completion works, though its socket may have the lost one's number")
+    func reopenInside() throws {
+        let database = try TestDatabase.make()
+        let settings = try ConnectionSettings(database.conninfo)
+        let killer = try database.connect()
+        var connection = try driver.connect(database.conninfo)
+        for _ in 0..<5 {
+            var next: DatabaseConnection?
+            var isOpen = false
+            connection.execute(sql: "SELECT pg_sleep(600)") { _ in
+                let fresh = DatabaseConnection(on: driver.loop, settings)
+                next = fresh
+                fresh.open { isOpen = $0.failure == nil }
+            }
+            try killer.execute("SELECT pg_terminate_backend(\(connection.backendPID))")
+            driver.wait(until: { isOpen }, "the second connection never opened")
+            connection = try #require(next)
+            #expect(try driver.execute(connection, "SELECT 1::int4").int4(0, 0) == 1)
+        }
+    }
+
     @Test("executing inside completions and notifications works")
     func reenter() throws {
         let database = try TestDatabase.make()

@@ -36,8 +36,9 @@ public final class TestCluster: Sendable {
     /// Starts a server of one's own.
     /// - Parameter durable: whether it keeps what it acknowledged, as in production; tests of durability say true.
     public static func start(durable: Bool, settings: [String: String] = [:]) throws -> TestCluster {
-        let folder = try TestFolder("cluster")
+        let folder = try TestFolder("cluster", inMemory: !durable)
         let preset = durable ? ClusterSettings.durable : .throwaway
+        try PreparedData.copy(to: folder.path)
         let cluster = PrivateCluster(folder: folder.path, settings: preset.with(settings))
         try cluster.start()
         return try TestCluster(cluster, folder)
