@@ -114,6 +114,20 @@ struct ProcessTests {
         #expect(try home.seen().cursor == 10)
     }
 
+    @Test("a state that could not be printed does not count as seen")
+    func unprinted() throws {
+        let answer: [Peer.Step] = [.hear("GET"), .say(Said.game(key, 10, "{}")), .say("END\n")]
+        let peer = Peer(hello + answer)
+        let home = try folder.home(at: peer.address)
+        let full = try FileHandle(forWritingTo: URL(fileURLWithPath: "/dev/full"))
+        let program = try RunningProgram(["get", "handle.game", "today"], home: home.path, output: full)
+        #expect(program.end() == 1)
+        #expect(program.talk == "ieum: stdout cannot be written: No space left on device\n")
+        #expect(try home.seen().base(for: key) == 0)
+        #expect(try RunningProgram(["get", "handle.game", "today"], home: home.path).end() == 0)
+        #expect(try home.seen().base(for: key) == 10)
+    }
+
     @Test("what a peer says never steers the terminal")
     func escapes() throws {
         let peer = Peer(hello + [.hear("PULL"), .say("ERR busy hint=\"\\u001b[2J\" \"\u{9B}2J\u{202E}\"\n")])
@@ -133,7 +147,7 @@ struct ProcessTests {
         #expect(program.data.contains("\"reachable\":false,\"signedIn\":null"))
     }
 
-    /// Lets some time go by, for a condition that nobody can tell of: another process's file.
+    /// Lets some time go by, for a condition that nobody tells of: what another process wrote.
     private func wait() throws {
         usleep(2_000)
     }

@@ -21,7 +21,9 @@ struct SeenTests {
         seen.saw(key, revision: 7, stamp: early)
         seen.saw(key, revision: 5, stamp: early)
         #expect(seen.base(for: key) == 7)
+        #expect(seen.deletionBase(for: key) == 7)
         #expect(seen.base(for: other) == 0)
+        #expect(seen.deletionBase(for: other) == nil)
     }
 
     @Test("a head that was only heard of is no base")

@@ -42,7 +42,7 @@ package final class SignedInDevice {
     package struct Draft: Hashable, Sendable {
         /// What to say about the revision that was seen last.
         package enum Base: Hashable, Sendable {
-            /// What the home remembers; 0 for a game that it never saw.
+            /// What the home remembers; for a game that it never saw 0, or nothing when it is deleted.
             case remembered
             /// Nothing.
             case none
@@ -106,7 +106,7 @@ package final class SignedInDevice {
 
     private static func base(of draft: Draft, _ seen: Seen) -> Revision? {
         switch draft.base {
-        case .remembered: seen.base(for: draft.game)
+        case .remembered: draft.state == nil ? seen.deletionBase(for: draft.game) : seen.base(for: draft.game)
         case .none: nil
         case .revision(let revision): revision
         }
@@ -145,9 +145,13 @@ package final class SignedInDevice {
 
     // MARK: Reading
 
-    /// Reads a game's head, which counts as seen, or one of its versions, which does not.
-    package func get(_ key: GameKey, revision: Revision? = nil) throws -> GameVersion {
+    /// Hands out a game's head, which counts as seen then, or one of its versions, which does not.
+    @discardableResult
+    package func get(
+        _ key: GameKey, revision: Revision? = nil, _ handOut: (GameVersion) throws -> Void = { _ in }
+    ) throws -> GameVersion {
         let version = try connection.get(key, revision: revision)
+        try handOut(version)
         if revision == nil {
             try home.updateSeen { $0.saw(key, revision: version.header.revision, stamp: version.header.stamp) }
         }

@@ -82,6 +82,11 @@ package struct Seen: Hashable, Sendable {
         return game.isFromEarlierEpoch ? nil : game.revision
     }
 
+    /// The `base` of a deletion: that of a push, but nil for a game never seen, since nobody deletes what is new.
+    package func deletionBase(for key: GameKey) -> Revision? {
+        base(for: key).flatMap { $0 == 0 ? nil : $0 }
+    }
+
     /// The `saved` of a push that is saved now: later than every stamp heard of for the game, whatever the clock says; of
     /// the same push sent before without an answer, the same as then.
     package func saved(for key: GameKey, state: [UInt8]?, now: Timestamp) -> Timestamp {

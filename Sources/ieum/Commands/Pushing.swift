@@ -10,7 +10,8 @@ private let baseNote = """
     Conflicts: with the revision of the game that was seen last (its base), the server tells whether this push carries on
     the head, or was made beside it. ieum remembers it for you: the head that push, get, pull --json or pull --output
     last gave here. A game that was never seen here is pushed with base 0, "I believe it is new": should it exist, the
-    push loses, so that a fresh install never overwrites progress. --base none claims nothing: the later save wins.
+    push loses, so that a fresh install never overwrites progress; a deletion of it claims nothing. --base none claims
+    nothing: the later save wins.
     Whatever loses stays in the history.
 
     Retries: a push whose connection breaks is sent once more with the same time of saving, and stored once. A push that

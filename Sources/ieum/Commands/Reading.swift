@@ -20,11 +20,12 @@ extension ProgramCommand {
         let key = try call.game()
         let revision = try call.revision("revision")
         let device = try call.signIn()
-        let version = try device.get(key, revision: revision)
-        if call.wantsJSON {
-            try call.printJSON(call.json(version, device.identity))
-        } else if let state = version.state {
-            try call.output.data(state)
+        let version = try device.get(key, revision: revision) { version in
+            if call.wantsJSON {
+                try call.printJSON(call.json(version, device.identity))
+            } else if let state = version.state {
+                try call.output.data(state)
+            }
         }
         guard version.state == nil else { return .done }
         let name = call.name(of: version.header.device, here: device.identity)
