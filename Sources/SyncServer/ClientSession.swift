@@ -101,6 +101,7 @@ final class ClientSession {
     }
 
     private func carryOut(_ effects: inout Session.Effects) {
+        server.metrics.errors += effects.errorCount
         if !effects.output.isEmpty {
             connection.write(effects.output)
             if connection.isOutputBlocked {

@@ -10,6 +10,8 @@ struct LinkMaker {
 
     /// How long PostgreSQL may be silent while an answer is due.
     private static let silenceLimit = Duration.seconds(30)
+    /// The longest pause between two tries: pushes and watchers wait for it after PostgreSQL is back.
+    private static let longestPause = Duration.seconds(1)
 
     /// Several links that do the same work.
     func make(
@@ -26,7 +28,9 @@ struct LinkMaker {
     ) throws(DatabaseError) -> DatabaseLink {
         let settings = try ConnectionSettings(
             database, applicationName: "ieumd \(name)", sessionSettings: sessionSettings)
-        let link = DatabaseLink(on: loop, settings, setup: setup, silenceLimit: Self.silenceLimit)
+        let link = DatabaseLink(
+            on: loop, settings, setup: setup, silenceLimit: Self.silenceLimit,
+            backoff: Backoff(limit: Self.longestPause))
         // One warning a loss: the tries that follow are many, and say the same.
         var isTold = false
         link.onLost = { [log, metrics] error in

@@ -78,13 +78,20 @@ public final class SyncServer {
         feed = ChangeFeed(server: self, link: feedLink)
         var options = Listener.Options()
         options.backlog = 4096
-        listener = try Listener(on: loop, host: configuration.host, port: UInt16(configuration.port), options: options)
-        {
-            [weak self] socket in
-            self?.accepted(socket)
+        let (host, port) = (configuration.host, configuration.port)
+        do throws(EventLoopError) {
+            listener = try Listener(on: loop, host: host, port: UInt16(port), options: options) { [weak self] socket in
+                self?.accepted(socket)
+            }
+        } catch {
+            throw error.listening(on: host, port)
         }
         if let metrics = configuration.metrics {
-            responder = try openMonitoring(host: metrics.host, port: metrics.port)
+            do throws(EventLoopError) {
+                responder = try openMonitoring(host: metrics.host, port: metrics.port)
+            } catch {
+                throw error.listening(on: metrics.host, metrics.port)
+            }
         }
         listener?.failed = { [log] error in log(.warning, "accept-failed", ["error": error]) }
     }
@@ -194,6 +201,13 @@ public final class SyncServer {
             limits: Limits(
                 maxLineBytes: limits.maxLineBytes, maxStateBytes: max(1, limits.maxLineBytes - 1024),
                 maxPipelinedPushes: limits.maxPipelinedPushes, maxPageSize: limits.maxPageRows))
+    }
+}
+
+extension EventLoopError {
+    /// The same failure with the address that it is about.
+    fileprivate func listening(on host: String, _ port: Int) -> EventLoopError {
+        EventLoopError(call: "listen on \(host):\(port)", number: number, message: message)
     }
 }
 

@@ -55,6 +55,8 @@ extension Session {
         public var output: [UInt8] = []
         /// What to do, in order.
         public var actions: [Action] = []
+        /// How many commands were answered with `ERR`.
+        public var errorCount = 0
 
         /// Creates effects without any.
         public init() {}
@@ -63,6 +65,7 @@ extension Session {
         public mutating func removeAll() {
             output.removeAll(keepingCapacity: true)
             actions.removeAll(keepingCapacity: true)
+            errorCount = 0
         }
     }
 }

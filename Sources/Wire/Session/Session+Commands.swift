@@ -90,6 +90,7 @@ extension Session {
     }
 
     mutating func reply(_ error: WireError, _ effects: inout Effects) {
+        effects.errorCount += 1
         replies.add(to: &effects.output) { error.print(into: &$0) }
     }
 

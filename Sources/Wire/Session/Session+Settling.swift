@@ -14,9 +14,15 @@ extension Session {
         if expected != .push { isRunningAlone = false }
         guard expected != kind else { return true }
         if expected == .signIn { state = .awaitingLogin }
-        replies.answer(request, to: &effects.output) { WireError.internalError().print(into: &$0) }
+        answer(request, .internalError(), &effects)
         settle(&effects)
         return false
+    }
+
+    /// Answers a request that waits with an error.
+    mutating func answer(_ request: RequestID, _ error: WireError, _ effects: inout Effects) {
+        effects.errorCount += 1
+        replies.answer(request, to: &effects.output) { error.print(into: &$0) }
     }
 
     /// Goes on with what an event has made possible.

@@ -126,7 +126,7 @@ public struct Session: Sendable {
             if receipt.revision == watch.told &+ 1 { watch.told = receipt.revision }
             replies.answer(request, to: &effects.output) { receipt.print(into: &$0) }
         case .failure(let error):
-            replies.answer(request, to: &effects.output) { error.print(into: &$0) }
+            answer(request, error, &effects)
         }
         settle(&effects)
     }
@@ -171,7 +171,7 @@ public struct Session: Sendable {
     public mutating func requestFailed(_ request: RequestID, _ error: WireError, into effects: inout Effects) {
         guard let kind = replies.kind(of: request), finish(request, kind, &effects) else { return }
         if kind == .signIn { state = .awaitingLogin }
-        replies.answer(request, to: &effects.output) { error.print(into: &$0) }
+        answer(request, error, &effects)
         settle(&effects)
     }
 

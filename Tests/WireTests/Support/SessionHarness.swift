@@ -36,7 +36,10 @@ struct SessionHarness {
 
     /// The lines said since the last look.
     mutating func lines() -> [String] {
-        defer { effects.output.removeAll() }
+        defer {
+            effects.output.removeAll()
+            effects.errorCount = 0
+        }
         return String(decoding: effects.output, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
