@@ -10,12 +10,15 @@ final class DaemonProcess: @unchecked Sendable {
     let port: Int
     /// The daemon's process id.
     var processID: pid_t { process.processIdentifier }
+    /// The line that it began with on standard output.
+    let firstLine: String
     /// Where it keeps its data.
     let directory: URL
     private let process: Process
     private let ownsDirectory: Bool
     /// Stays open, so that the daemon can go on writing.
     private let output: Pipe
+    private var reader: LineReader
 
     /// Starts the daemon and waits for its `listening on` line.
     ///
@@ -24,7 +27,8 @@ final class DaemonProcess: @unchecked Sendable {
     ///   - directory: the data directory; nil for a new temporary one that is removed at the end.
     ///   - metrics: where `/metrics` answers; port 0 takes a free one, see ``metricsPort()``.
     init(
-        database: String? = nil, directory: URL? = nil, port: Int = 0, metrics: String = "off", options: [String] = []
+        database: String? = nil, directory: URL? = nil, host: String = "127.0.0.1", port: Int = 0,
+        metrics: String = "off", options: [String] = []
     ) throws {
         ownsDirectory = directory == nil
         self.directory = try directory ?? TemporaryDirectory.make()
@@ -32,7 +36,7 @@ final class DaemonProcess: @unchecked Sendable {
         process.executableURL = Programs.url("ieumd")
         process.arguments =
             [
-                "serve", "--listen", "127.0.0.1:\(port)", "--data-directory", self.directory.path, "--metrics", metrics,
+                "serve", "--listen", "\(host):\(port)", "--data-directory", self.directory.path, "--metrics", metrics,
             ] + (database.map { ["--database", $0] } ?? []) + options
         let output = Pipe()
         process.standardOutput = output
@@ -55,8 +59,17 @@ final class DaemonProcess: @unchecked Sendable {
             let text = (try? String(contentsOf: logURL, encoding: .utf8)) ?? ""
             throw StartError(description: "ieumd did not start: \(line ?? "no line"); its log:\n\(text.suffix(3000))")
         }
+        firstLine = line
+        self.reader = reader
         self.port = port
         self.output = output
+    }
+
+    /// What came on standard output behind the first line, to its end; called after the daemon's end.
+    func restOfOutput() -> String {
+        var text = ""
+        while let line = try? reader.next(timeout: 20) { text += line + "\n" }
+        return text
     }
 
     /// What the daemon wrote on standard error so far.

@@ -119,7 +119,8 @@ struct FramingTests {
                 expected.append("END")
             }
         }
-        let writer = Task.detached { [bytes] in try client.sendFromAnotherThread(bytes) }
+        let writer = Workers()
+        writer.start { [bytes] in try client.sendFromAnotherThread(bytes) }
         var revision = 0
         for (number, start) in expected.enumerated() {
             let last = try client.reply(timeout: 60).last ?? ""
@@ -129,7 +130,7 @@ struct FramingTests {
                 #expect(fields(last)["revision"] == "\(revision)")
             }
         }
-        withExtendedLifetime(writer) {}
+        try writer.join()
     }
 
     @Test("a state comes back byte for byte: spacing, doubled keys, great numbers, Hangul, escapes")

@@ -1,0 +1,122 @@
+import Foundation
+import Postgres
+import TestSupport
+import Testing
+
+@Suite("ieumd refuses")
+struct ServeRefusalTests {
+    /// Runs `ieumd serve` where it must not start.
+    private func serve(_ arguments: String...) throws -> (status: Int32, output: String, error: String) {
+        try Programs.run("ieumd", ["serve", "--metrics", "off"] + arguments)
+    }
+
+    @Test("to speak plainly off loopback, unless it is told to")
+    func insecure() throws {
+        for host in ["0.0.0.0", "[::]", "192.0.2.1", "games.example.org"] {
+            let result = try serve("--listen", "\(host):0", "--database", "host=/nowhere")
+            #expect(result.status == 2)
+            #expect(result.output == "")
+            #expect(result.error.contains("not a loopback address"))
+            #expect(result.error.contains("--insecure"))
+        }
+        let database = try TestDatabase.migrated()
+        let folder = try TestFolder("insecure")
+        let daemon = try DaemonProcess(
+            database: database.conninfo, directory: URL(fileURLWithPath: folder.path), host: "0.0.0.0",
+            options: ["--insecure"])
+        #expect(daemon.firstLine == "listening on 0.0.0.0:\(daemon.port)")
+        #expect(try RawClient(port: daemon.port).ask("PING") == "OK")
+    }
+
+    @Test("a port that is taken, and says what to do")
+    func portInUse() throws {
+        let database = try TestDatabase.migrated()
+        let other = try FreePort.Listener()
+        let result = try serve("--listen", "127.0.0.1:\(other.port)", "--database", database.conninfo)
+        #expect(result.status == 1)
+        #expect(result.output == "")
+        #expect(result.error.contains("\(other.port)"))
+        #expect(result.error.contains("--listen"))
+    }
+
+    @Test(
+        "an unknown option or command, and suggests the one that was meant",
+        arguments: [
+            (["serve", "--lisen", "127.0.0.1:0"], "--listen"),
+            (["serve", "--max-conections", "5"], "--max-connections"),
+            (["sevre"], "serve"), (["migrate", "statsu"], "status"), (["restore-epcoh"], "restore-epoch"),
+        ])
+    func suggestions(arguments: [String], meant: String) throws {
+        let result = try Programs.run("ieumd", arguments)
+        #expect(result.status == 2)
+        #expect(result.output == "")
+        #expect(result.error.contains(meant), "\(result.error)")
+    }
+
+    @Test(
+        "values that make no sense",
+        arguments: [
+            ["--listen", "4386"], ["--listen", "127.0.0.1:70000"], ["--listen", "::1:0"], ["--lanes", "0"],
+            ["--max-connections", "many"], ["--idle-timeout", "nan"], ["--idle-timeout", "-1"], ["--log", "loud"],
+            ["--registration", "maybe"], ["--max-pending", "99999999999999999999"], ["extra"], ["--listen"],
+        ])
+    func values(arguments: [String]) throws {
+        let result = try Programs.run("ieumd", ["serve"] + arguments)
+        #expect(result.status == 2)
+        #expect(result.output == "")
+        #expect(result.error.hasPrefix("ieumd: "))
+    }
+
+    @Test("a database that is empty, behind or ahead, and says what to run")
+    func schema() throws {
+        let empty = try TestDatabase.make()
+        let unmigrated = try serve("--listen", "127.0.0.1:0", "--database", empty.conninfo)
+        #expect(unmigrated.status == 3)
+        #expect(unmigrated.output == "")
+        #expect(unmigrated.error.contains("ieumd migrate up"))
+
+        let behind = try TestDatabase.make()
+        #expect(try Programs.run("ieumd", ["migrate", "up", "--to", "3", "--database", behind.conninfo]).status == 0)
+        let refused = try serve("--listen", "127.0.0.1:0", "--database", behind.conninfo)
+        #expect(refused.status == 3)
+        #expect(refused.error.contains("behind"))
+        #expect(refused.error.contains("ieumd migrate up"))
+        #expect(try Programs.run("ieumd", ["migrate", "up", "--database", behind.conninfo]).status == 0)
+        #expect(try DaemonProcess(database: behind.conninfo).stop() == 0)
+
+        let ahead = try TestDatabase.migrated()
+        try ahead.connect().execute(
+            """
+            INSERT INTO schema_migrations (set_name, version, name, checksum)
+            VALUES ('ieum', 9000, '9000_future.sql', repeat('0', 64))
+            """)
+        let older = try serve("--listen", "127.0.0.1:0", "--database", ahead.conninfo)
+        #expect(older.status == 3)
+        #expect(older.output == "")
+        #expect(older.error.contains("ahead"))
+        #expect(older.error.contains("9000_future.sql"))
+    }
+
+    @Test("a database that cannot be reached, without telling the password")
+    func unreachable() throws {
+        let port = try FreePort.find()
+        let result = try serve(
+            "--listen", "127.0.0.1:0", "--database", "host=127.0.0.1 port=\(port) password=hush-hush connect_timeout=5")
+        #expect(result.status == 4)
+        #expect(result.output == "")
+        #expect(result.error.contains("\(port)"))
+        #expect(!result.error.contains("hush-hush"))
+    }
+
+    @Test("a data directory that another daemon uses, whose own clients do not notice")
+    func secondDaemon() throws {
+        let folder = try TestFolder("twice")
+        let daemon = try DaemonProcess(directory: URL(fileURLWithPath: folder.path))
+        let client = try RawClient(port: daemon.port)
+        let result = try serve("--listen", "127.0.0.1:0", "--data-directory", folder.path)
+        #expect(result.status == 4)
+        #expect(result.output == "")
+        #expect(result.error.contains("process \(daemon.processID) runs a PostgreSQL in"), "\(result.error)")
+        #expect(try client.ask("REGISTER").hasPrefix("OK "))
+    }
+}
