@@ -60,6 +60,27 @@ struct LoadTests {
         }
     }
 
+    @Test("what children used is counted once, however they end between and during two readings")
+    func endingChildrenCount() throws {
+        let conductor = try Conductor()
+        // Children end all the time, each with some ticks; a reading may never be less than the one before.
+        let shell = try ChildProcess(
+            conductor,
+            ["sh", "-c", "echo go; while :; do (i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done) & wait; done"])
+        #expect(try shell.firstLine(atMost: .seconds(60)) == "go")
+        let meter = CPUMeter(postmaster: shell.pid)
+        var last = try meter.read().postgres
+        let first = last
+        let deadline = ContinuousClock.now + .seconds(120)
+        while last - first < 0.5, ContinuousClock.now < deadline {
+            let next = try meter.read().postgres
+            // A child's last tick may be rounded down when it is added to its parent's account.
+            #expect(next >= last - 0.011)
+            last = max(last, next)
+        }
+        #expect(last - first >= 0.5)
+    }
+
     @Test("the CPU time of children that ended stays on the account")
     func endedChildrenCount() throws {
         let conductor = try Conductor()
