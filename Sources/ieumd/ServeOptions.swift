@@ -75,6 +75,11 @@ enum ServeOptions {
         }
         let metrics = parsed.string("metrics") ?? "off"
         result.metrics = metrics == "off" ? nil : try address(metrics, option: "metrics")
+        if let host = result.metrics?.host, !isLoopback(host), !parsed.flag("insecure") {
+            throw UsageError(
+                "--metrics \(host) is not a loopback address, and what it tells is open to whoever reaches it; "
+                    + "give --insecure on a network that you trust")
+        }
         switch parsed.string("registration") {
         case "open": result.isRegistrationOpen = true
         case "closed": result.isRegistrationOpen = false
