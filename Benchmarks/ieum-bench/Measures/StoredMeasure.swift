@@ -15,7 +15,7 @@ struct StoredMeasure {
     private static let burst = (warmUp: 500, measured: 4_000)
     /// Pushes that `many` gets once, so that every page that pushes touch was touched since the checkpoint. A page's
     /// first change after a checkpoint costs a copy of it in the log, which a long run hardly feels and a burst would.
-    private static let touching = 8_000
+    private static let touching = 4_000
 
     init(_ setting: Setting) {
         self.setting = setting
