@@ -3,8 +3,9 @@ import Glibc
 
 /// Whether TLS holds bytes that it has decrypted and libpq has not read yet.
 ///
-/// libpq 15 reads what fits its buffer; the rest of a TLS record stays with OpenSSL, where no socket readiness tells of
-/// it. OpenSSL is in the process through libpq alone, so its one function that is needed is looked up, not linked.
+/// libpq makes room for 8 KB at least and reads once; of a longer TLS record the rest stays with OpenSSL, where no socket
+/// readiness tells of it. PostgreSQL before version 17 writes records of 8 KB, newer ones and proxies of up to 16.
+/// OpenSSL is in the process through libpq alone, so its one function that is needed is looked up, not linked.
 enum SecureInput {
     private typealias Pending = @convention(c) (UnsafeMutableRawPointer) -> Int32
 
