@@ -15,9 +15,10 @@
 --   * The heads are found once, and written by ctid: 12,000 less than INSERT ... ON CONFLICT, which finds the row
 --     again and logs a lock of it.
 --   * No foreign keys, no trigger: checking the device here costs 9,800, the key's trigger several times that.
---   * A push costs about 158,000; of these the index for repeated saves takes 14,000, and an index by collection, game,
---     device and saved would take 5,000 more. Joining players in every statement, as a distributed database wants it,
---     costs another 31,000 (a quarter of the time): SQL/distributed/push.sql rewrites the function for such a database.
+--   * A push costs about 137,000; of these the index for repeated saves takes 14,000 (as an index by collection, game,
+--     device and saved it would take 5,000 more), pages filled to a half instead of to the brim save 15,000, and deciding
+--     the base apart from the head takes 3,000. Joining players in every statement, as a distributed database wants it,
+--     costs another 37,000: SQL/distributed/push.sql rewrites the function for such a database.
 
 CREATE FUNCTION push(
     shard_key uuid, players_in uuid[], devices_in uuid[], collections_in text[], games_in text[],
