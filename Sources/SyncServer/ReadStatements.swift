@@ -27,7 +27,13 @@ enum ReadStatements {
     /// The same page, walking the player's games: few, where all versions are many.
     static let pullAll = Statement(
         "pull-all",
-        page(rows: "games g JOIN game_versions v ON v.player_id = g.player_id AND v.revision = g.head_revision"),
+        page(
+            rows: """
+                games g CROSS JOIN LATERAL (
+                       SELECT v.revision, v.size FROM game_versions v
+                        WHERE v.player_id = g.player_id AND v.revision = g.head_revision
+                       OFFSET 0) AS v
+                """),
         parameterTypes: [.uuid, .int8, .int8, .int8])
 
     private static func page(rows: String) -> String {
@@ -40,7 +46,7 @@ enum ReadStatements {
                               sum(v.size) OVER w AS bytes, lead(v.revision) OVER w AS next,
                               sum(v.size) OVER w + lead(v.size) OVER w AS bytes_with_next
                          FROM \(rows)
-                        WHERE v.player_id = p.player_id AND v.revision > $2
+                        WHERE player_id = p.player_id AND v.revision > $2
                        WINDOW w AS (ORDER BY v.revision)
                         ORDER BY v.revision LIMIT $3) AS l
                  JOIN game_versions v ON v.player_id = p.player_id AND v.revision = l.revision
