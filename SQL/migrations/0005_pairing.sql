@@ -34,6 +34,8 @@ DECLARE
     moment timestamptz := clock_timestamp();
     until  timestamptz;
 BEGIN
+    -- The player's row is the lock: of two codes that are made at once, the later one replaces the earlier.
+    UPDATE players p SET last_revision = p.last_revision WHERE p.player_id = player_in;
     DELETE FROM pairing_codes c WHERE c.player_id = player_in OR c.expires <= moment;
     INSERT INTO pairing_codes (locator, player_id, code_hash, created, expires, tries_left)
     VALUES (locator_in, player_in, code_hash_in, moment, moment + interval '10 minutes', 5)

@@ -14,6 +14,6 @@ struct LaneMap {
         let bytes = player.uuid.uuid
         // The last bytes of a random UUID are random; version and variant bits are elsewhere.
         let word = UInt32(bytes.12) << 24 | UInt32(bytes.13) << 16 | UInt32(bytes.14) << 8 | UInt32(bytes.15)
-        return Int(UInt64(word) * UInt64(count) >> 32)
+        return Int((UInt64(word) * UInt64(count)) >> 32)
     }
 }

@@ -7,9 +7,8 @@ struct LinkMaker {
     let loop: EventLoop
     let log: Log
     let metrics: Metrics
-
-    /// How long PostgreSQL may be silent while an answer is due.
-    private static let silenceLimit = Duration.seconds(30)
+    /// How long PostgreSQL may be silent while an answer is due: as long as a command may wait for it.
+    let silenceLimit: Duration
     /// The longest pause between two tries: pushes and watchers wait for it after PostgreSQL is back.
     private static let longestPause = Duration.seconds(1)
 
@@ -29,7 +28,7 @@ struct LinkMaker {
         let settings = try ConnectionSettings(
             database, applicationName: "ieumd \(name)", sessionSettings: sessionSettings)
         let link = DatabaseLink(
-            on: loop, settings, setup: setup, silenceLimit: Self.silenceLimit,
+            on: loop, settings, setup: setup, silenceLimit: silenceLimit,
             backoff: Backoff(limit: Self.longestPause))
         // One warning a loss: the tries that follow are many, and say the same.
         var isTold = false

@@ -48,7 +48,9 @@ public final class SyncServer {
         laneMap = LaneMap(count: limits.lanes)
         let metrics = Metrics()
         self.metrics = metrics
-        let links = LinkMaker(database: configuration.database, loop: loop, log: log, metrics: metrics)
+        let links = LinkMaker(
+            database: configuration.database, loop: loop, log: log, metrics: metrics,
+            silenceLimit: limits.requestTimeout)
         pool = DatabasePool(
             loop: loop, links: try links.make("reader", count: limits.readers), timeout: limits.requestTimeout, log: log
         )

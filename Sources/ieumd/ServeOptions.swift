@@ -89,7 +89,7 @@ enum ServeOptions {
         limits.lanes = try parsed.integer("lanes", in: 1...64) ?? limits.lanes
         limits.readers = try parsed.integer("readers", in: 1...64) ?? limits.readers
         limits.maxConnections = try parsed.integer("max-connections", in: 1...1_000_000) ?? limits.maxConnections
-        limits.maxLineBytes = try parsed.integer("max-line", in: 1024...67_108_864) ?? limits.maxLineBytes
+        limits.maxLineBytes = try parsed.integer("max-line", in: 4096...67_108_864) ?? limits.maxLineBytes
         limits.maxPipelinedPushes = try parsed.integer("max-pipelined", in: 1...65_536) ?? limits.maxPipelinedPushes
         limits.maxPendingBytes =
             try parsed.integer("max-pending", in: 1_048_576...1_099_511_627_776) ?? limits.maxPendingBytes

@@ -177,6 +177,7 @@ private struct ReferenceJSON {
 
     private mutating func number() -> Bool {
         _ = take("-")
+        let first = place
         let startsWithZero = next == UInt8(ascii: "0")
         let integer = digits()
         guard integer > 0, !startsWithZero || integer == 1 else { return false }
@@ -185,6 +186,8 @@ private struct ReferenceJSON {
             fraction = digits()
             guard fraction > 0 else { return false }
         }
+        // Zero stays zero, however great its exponent.
+        let isZero = text[first..<place].allSatisfy { $0 == UInt8(ascii: "0") || $0 == UInt8(ascii: ".") }
         guard take("e") || take("E") else { return true }
         let isNegative = next == UInt8(ascii: "-")
         if !take("+") { _ = take("-") }
@@ -192,6 +195,6 @@ private struct ReferenceJSON {
         guard digits() > 0 else { return false }
         // A damaged exponent may leave numeric's range: PostgreSQL's rule, for short numbers.
         let exponent = Int(String(decoding: text[start..<place].prefix(9), as: UTF8.self)) ?? 0
-        return isNegative ? fraction + exponent <= 16_383 : exponent + integer <= 131_072
+        return isNegative ? fraction + exponent <= 16_383 : isZero || exponent + integer <= 131_072
     }
 }

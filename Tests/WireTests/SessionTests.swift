@@ -26,7 +26,7 @@ struct SessionTests {
         let now = try #require(Timestamp("2026-11-29T12:00:00Z"))
         harness.session.connectionOpened(at: now, into: &harness.effects)
         let rest =
-            "server=0.1.0 epoch=00000000-0000-0000-0000-000000000000 max-line=1048576 max-state=1000000 "
+            "server=0.1.0 epoch=00000000-0000-0000-0000-000000000000 max-line=1048576 max-state=1047552 "
             + "time=2026-11-29T12:00:00.000000Z"
         #expect(harness.lines() == ["IEUM 1 \(rest)"])
         harness.send("HELLO client=x", at: now)

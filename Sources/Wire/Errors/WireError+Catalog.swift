@@ -199,7 +199,7 @@ extension WireError {
 
 extension String {
     /// At most 32 Unicode scalars of what a peer sent, to be shown in a message.
-    fileprivate var excerpt: String {
+    var excerpt: String {
         let head = unicodeScalars.prefix(32)
         return head.endIndex == endIndex ? self : String(head) + "…"
     }

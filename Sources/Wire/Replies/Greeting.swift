@@ -2,7 +2,7 @@ import Foundation
 
 /// What the server says first, and answers to `HELLO`.
 ///
-/// `IEUM 1 server=0.1.0 epoch=<uuid> max-line=1048576 max-state=1000000 time=<time>`
+/// `IEUM 1 server=0.1.0 epoch=<uuid> max-line=1048576 max-state=1047552 time=<time>`
 public struct Greeting: Hashable, Sendable {
     /// The protocol's version.
     public var protocolVersion: Int

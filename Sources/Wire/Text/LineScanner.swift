@@ -59,13 +59,16 @@ struct LineScanner {
         }
         guard position < line.count else {
             position = line.count
-            throw .invalidArgument(field: line.text(key), "the quoted value of \(line.text(key))= does not end")
+            let name = line.text(key).excerpt
+            throw .invalidArgument(
+                field: name, "the quoted value of \(name)= does not end",
+                hint: "End it with \", and write \\\" for a \" in it.")
         }
         let end = position
         position += 1
         guard position == line.count || line[position].isBlank else {
-            throw .invalidArgument(
-                field: line.text(key), "a blank is expected after the quoted value of \(line.text(key))=")
+            let name = line.text(key).excerpt
+            throw .invalidArgument(field: name, "a blank is expected after the quoted value of \(name)=")
         }
         return Option(key: key, value: start..<end, hasEscapes: hasEscapes)
     }

@@ -18,7 +18,7 @@ public struct Limits: Hashable, Sendable {
 
     /// Creates limits; what is left out takes its default.
     public init(
-        maxLineBytes: Int = 1_048_576, maxStateBytes: Int = 1_000_000, maxPipelinedPushes: Int = 128,
+        maxLineBytes: Int = 1_048_576, maxStateBytes: Int = 1_047_552, maxPipelinedPushes: Int = 128,
         defaultPageSize: Int = 100, maxPageSize: Int = 1_000
     ) {
         self.maxLineBytes = maxLineBytes
