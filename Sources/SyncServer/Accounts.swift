@@ -70,12 +70,8 @@ final class Accounts {
     }
 
     /// `PAIR`
-    func createPairingCode(of player: PlayerID, device: DeviceID, _ request: RequestID, _ session: ClientSession) {
-        createPairingCode(of: player, request, session, triesLeft: Self.maxLocatorTries)
-    }
-
-    private func createPairingCode(
-        of player: PlayerID, _ request: RequestID, _ session: ClientSession, triesLeft: Int
+    func createPairingCode(
+        of player: PlayerID, _ request: RequestID, _ session: ClientSession, triesLeft: Int = maxLocatorTries
     ) {
         guard triesLeft > 0, let code = (try? Secrets.randomBytes(5)).flatMap(PairingCode.init(bytes:)) else {
             return session.pairingFinished(request, .failure(.busy(retryAfter: .seconds(5))))

@@ -117,8 +117,8 @@ final class ClientSession {
         switch action {
         case .signIn(let token, let request): server.accounts.signIn(token, request, self)
         case .register(let device, let request): server.accounts.register(device: device, request, self)
-        case .createPairingCode(let player, let device, let request):
-            server.accounts.createPairingCode(of: player, device: device, request, self)
+        case .createPairingCode(let player, _, let request):
+            server.accounts.createPairingCode(of: player, request, self)
         case .redeem(let code, let device, let request):
             server.accounts.redeem(code, device: device, request, self)
         case .push(let push, let player, let device, let request):

@@ -49,9 +49,6 @@ final class DatabasePool {
         for link in links { link.start() }
     }
 
-    /// Whether nothing waits and nothing is under way.
-    var isIdle: Bool { waiting.isEmpty && underWay.allSatisfy { $0 == 0 } }
-
     /// Whether a connection is ready.
     var isReady: Bool { links.contains { $0.connection != nil } }
 
