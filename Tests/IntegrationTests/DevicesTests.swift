@@ -170,4 +170,22 @@ struct DevicesTests {
         let honest = try RawClient(port: daemon.port)
         #expect(try honest.ask("LINK \(second) device=honest").hasPrefix("ERR "))
     }
+
+    @Test("of two codes that a player's devices make at once, one at most lets a device in")
+    func pairingRace() throws {
+        let (phone, token) = try newPlayer(daemon)
+        let tablet = try RawClient(port: daemon.port)
+        #expect(try tablet.ask("LOGIN \(token)").hasPrefix("OK "))
+        for _ in 0..<20 {
+            try phone.send("PAIR")
+            try tablet.send("PAIR")
+            let codes = try [phone, tablet].map { try #require(fields($0.reply().last ?? "")["code"]) }
+            var linked = 0
+            for code in codes {
+                let guest = try RawClient(port: daemon.port)
+                if try guest.ask("LINK \(code) device=guest").hasPrefix("OK ") { linked += 1 }
+            }
+            #expect(linked <= 1)
+        }
+    }
 }

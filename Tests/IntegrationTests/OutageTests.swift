@@ -47,4 +47,23 @@ struct OutageTests {
         try eventually(60, "the daemon is ready") { try httpStatus(port: monitoring, path: "/readyz") == 200 }
         #expect(daemon.stop() == 0)
     }
+
+    @Test("a command that PostgreSQL has and does not answer is given up in time, and the next one works")
+    func blocked() throws {
+        let database = try TestDatabase.migrated()
+        let daemon = try DaemonProcess(database: database.conninfo, options: ["--request-timeout", "1"])
+        let (client, _) = try newPlayer(daemon)
+        let other = try BlockingConnection(database.conninfo)
+        _ = try other.execute("BEGIN; UPDATE players SET last_revision = last_revision")
+        let begin = ContinuousClock.now
+        #expect(try client.ask("PUSH g x base=0 {\"n\":1}", timeout: 60).hasPrefix("ERR unavailable retry-after="))
+        // Without the limit, PostgreSQL's silence was noticed after 30 seconds.
+        #expect(ContinuousClock.now - begin < .seconds(20))
+        _ = try other.execute("ROLLBACK")
+        var answer = ""
+        for _ in 0..<30 where !answer.hasPrefix("OK ") {
+            answer = try client.ask("PUSH g x base=0 saved=2026-11-29T12:00:00Z {\"n\":1}", timeout: 60)
+        }
+        #expect(answer.hasPrefix("OK outcome="))
+    }
 }

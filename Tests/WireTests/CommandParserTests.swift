@@ -252,8 +252,12 @@ struct CommandParserTests {
 
     @Test("a message shows little of what a peer sent, and nothing of it ends the line")
     func messagesAreShort() throws {
-        for line in [String(repeating: "x", count: 1_000_000), "PING " + String(repeating: "\u{2028}", count: 100_000)]
-        {
+        let key = String(repeating: "k", count: 100_000)
+        let lines = [
+            String(repeating: "x", count: 1_000_000), "PING " + String(repeating: "\u{2028}", count: 100_000),
+            "PUSH g a \(key)=\"", "PUSH g a \(key)=\"v\"w",
+        ]
+        for line in lines {
             let error = #expect(throws: WireError.self) { try parse(line) }
             var printed: [UInt8] = []
             try #require(error).print(into: &printed)
