@@ -8,12 +8,14 @@ let package = Package(
         .executable(name: "ieumd", targets: ["ieumd"]),
         .executable(name: "ieum", targets: ["ieum"]),
         .library(name: "IeumClient", targets: ["IeumClient"]),
+        .library(name: "Handle", targets: ["Handle"]),
     ],
     targets: [
         // C libraries of the system: a module map and a shim each. See Documentation/dependencies.md.
         .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CLibEvent", pkgConfig: "libevent", providers: [.apt(["libevent-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Modules; imports go one way, from the bottom of this list to its top.
         .target(name: "Arguments"),
@@ -24,7 +26,8 @@ let package = Package(
         .target(
             name: "SyncServer", dependencies: ["Wire", "EventLoop", "Postgres", "Migrator", "COpenSSL"],
             plugins: ["EmbedSQL"]),
-        .target(name: "IeumClient", dependencies: ["Wire", "EventLoop"]),
+        .target(name: "IeumClient", dependencies: ["Wire", "EventLoop", "CSQLite"]),
+        .target(name: "Handle", dependencies: ["IeumClient"]),
 
         // SQL/migrations as Swift source, made by a program of ours on every build that finds a change there.
         .executableTarget(name: "embed-sql"),
@@ -52,7 +55,8 @@ let package = Package(
             dependencies: ["Migrator", "SyncServer", "Postgres", "TestSupport", "migrate-probe"],
             exclude: ["Corpus"]),
         .testTarget(name: "SyncServerTests", dependencies: ["SyncServer", "TestSupport"]),
-        .testTarget(name: "IeumClientTests", dependencies: ["IeumClient", "EventLoop", "Wire", "ieum"]),
+        .testTarget(name: "IeumClientTests", dependencies: ["IeumClient", "EventLoop", "Wire", "ieum", "TestSupport"]),
+        .testTarget(name: "HandleTests", dependencies: ["Handle", "IeumClient", "TestSupport"]),
         .testTarget(
             name: "IntegrationTests",
             dependencies: ["Wire", "SyncServer", "Migrator", "Postgres", "IeumClient", "TestSupport"]),

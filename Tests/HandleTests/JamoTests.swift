@@ -1,0 +1,7 @@
+import Handle
+import Testing
+
+@Test("a jamo keeps its letter")
+func letter() {
+    #expect(Jamo(letter: "ㅅ").letter == "ㅅ")
+}
