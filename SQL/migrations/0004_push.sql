@@ -40,7 +40,7 @@ SET jit = off
 AS $push$
 #variable_conflict use_column
 DECLARE
-    accepted CONSTANT text[] := ARRAY['created', 'advanced', 'won', 'lost'];
+    accepted CONSTANT text[] := ARRAY['advanced', 'created', 'won', 'lost'];
     latest   CONSTANT timestamptz := arrived + interval '5 seconds';   -- a clock that runs ahead counts no further
     pushes    integer := cardinality(players_in);
     one_each  boolean;           -- the players come in ascending order, each with one push: the usual batch
@@ -159,13 +159,15 @@ BEGIN
                         WHERE d.player_id = i.player_id AND d.device_id = devices_in[i.k] AND d.revoked IS NULL
                        OFFSET 0) AS d ON true
                   LEFT JOIN LATERAL (
-                       SELECT g.ctid AS place, g.head_revision, g.stamp, g.saved, g.device_id FROM games AS g
+                       SELECT g.ctid AS place, g.head_revision, g.stamp, g.saved, g.device_id, g.latest_saved
+                         FROM games AS g
                         WHERE g.player_id = i.player_id AND g.collection = collections_in[i.k]
                           AND g.game_id = games_in[i.k]
                        OFFSET 0) AS g ON true
                   LEFT JOIN LATERAL (
                        SELECT r.revision, r.outcome, r.stamp, r.rival, r.state FROM game_versions AS r
-                        WHERE r.player_id = i.player_id AND r.game_id = games_in[i.k]
+                        WHERE saved_in[i.k] <= g.latest_saved   -- else it can repeat none, and the index is spared
+                          AND r.player_id = i.player_id AND r.game_id = games_in[i.k]
                           AND r.saved BETWEEN saved_in[i.k] AND saved_in[i.k]
                           AND r.device_id = devices_in[i.k] AND r.collection = collections_in[i.k]
                         ORDER BY r.saved
@@ -216,10 +218,11 @@ BEGIN
                coalesce(octet_length(states_in[i.k]::text), 0), collections_in[i.k], games_in[i.k], outcomes[i.k],
                states_in[i.k]
           FROM (SELECT k, players_in[k] AS player_id FROM generate_series(1, pushes) AS k) AS i
-         WHERE outcomes[i.k] IN ('created', 'advanced', 'won', 'lost');
+         WHERE outcomes[i.k] IN ('advanced', 'created', 'won', 'lost');
 
         UPDATE games AS g
-           SET head_revision = revisions[i.k], stamp = stamps[i.k], saved = saved_in[i.k], device_id = devices_in[i.k]
+           SET head_revision = revisions[i.k], stamp = stamps[i.k], saved = saved_in[i.k], device_id = devices_in[i.k],
+               latest_saved = greatest(g.latest_saved, saved_in[i.k])
           FROM (SELECT k, players_in[k] AS player_id FROM generate_series(1, pushes) AS k) AS i
          WHERE outcomes[i.k] IN ('advanced', 'won') AND g.ctid = places[i.k]
                /* distributed: AND g.player_id = i.player_id */;
@@ -229,11 +232,18 @@ BEGIN
                 USING ERRCODE = 'serialization_failure', HINT = 'Push the batch again.';
         END IF;
         IF 'created' = ANY (outcomes) THEN
-            INSERT INTO games (player_id, collection, game_id, head_revision, stamp, saved, device_id)
+            INSERT INTO games (player_id, collection, game_id, head_revision, stamp, saved, device_id, latest_saved)
             SELECT i.player_id, collections_in[i.k], games_in[i.k], revisions[i.k], stamps[i.k], saved_in[i.k],
-                   devices_in[i.k]
+                   devices_in[i.k], saved_in[i.k]
               FROM (SELECT k, players_in[k] AS player_id FROM generate_series(1, pushes) AS k) AS i
              WHERE outcomes[i.k] = 'created';
+        END IF;
+
+        IF 'lost' = ANY (outcomes) THEN
+            UPDATE games AS g SET latest_saved = saved_in[i.k]
+              FROM (SELECT k, players_in[k] AS player_id FROM generate_series(1, pushes) AS k) AS i
+             WHERE outcomes[i.k] = 'lost' AND g.ctid = places[i.k] AND g.latest_saved < saved_in[i.k]
+                   /* distributed: AND g.player_id = i.player_id */;
         END IF;
 
         -- 5. Fetch the heads for those that lost, now or the first time.
@@ -255,6 +265,13 @@ BEGIN
         END IF;
     END IF;
 
+    IF strangers IS NULL AND losers IS NULL THEN   -- the usual batch
+        RETURN QUERY
+        SELECT k, outcomes[k], firsts[k], revisions[k], stamps[k], rivals[k], NULL::bigint, NULL::timestamptz,
+               NULL::timestamptz, NULL::uuid, NULL::integer, NULL::json, NULL::boolean
+          FROM generate_series(1, pushes) AS k;
+        RETURN;
+    END IF;
     RETURN QUERY
     SELECT coalesce(ordinals[k], k) AS at, outcomes[k], firsts[k], revisions[k], stamps[k], rivals[k],
            head_revisions[h], head_saves[h], head_stamps[h], head_devices[h], head_schemas[h], head_states[h],
