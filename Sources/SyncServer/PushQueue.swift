@@ -23,7 +23,8 @@ final class PendingPush {
 
     init(
         push: Push, saved: Timestamp, player: PlayerID, device: DeviceID,
-        verifiedUntil: ContinuousClock.Instant? = nil, request: RequestID, origin: any PushOrigin, deadline: ContinuousClock.Instant
+        verifiedUntil: ContinuousClock.Instant? = nil, request: RequestID, origin: any PushOrigin,
+        deadline: ContinuousClock.Instant
     ) {
         self.push = push
         self.saved = saved

@@ -136,7 +136,8 @@ struct DevicesTests {
         let (other, _) = try newPlayer(daemon)
         #expect(fields(try phone.ask("PUSH g x {\"n\":0}"))["outcome"] == "created")
         let admin = try database.connect()
-        _ = try admin.query("UPDATE devices SET revoked = now() WHERE player_id = (SELECT player_id FROM games LIMIT 1)")
+        _ = try admin.query(
+            "UPDATE devices SET revoked = now() WHERE player_id = (SELECT player_id FROM games LIMIT 1)")
         let start = ContinuousClock.now
         var last = ""
         var number = 0
