@@ -1,3 +1,6 @@
+import Foundation
+
+/// Every move that changes the game sets its ``timestamp``, so that the game played last is known by it.
 extension Game {
     /// What became of a row that was to be submitted.
     public enum Submission: Equatable, Sendable {
@@ -9,6 +12,8 @@ extension Game {
         case lost([Mark])
         /// Letters are missing at the row's end; nothing was changed.
         case incomplete(missing: Int)
+        /// The caller does not take the row's letters for a word; nothing was changed.
+        case notAWord
         /// The game was over; nothing was changed.
         case finished
         /// The board or the answer is not one that can be played, as when a state was damaged; nothing was changed.
@@ -18,10 +23,11 @@ extension Game {
     /// Types a letter into the current row.
     /// - Returns: Whether it was taken: not into a full row, and not after the end.
     @discardableResult
-    public mutating func type(_ letter: Jamo) -> Bool {
+    public mutating func type(_ letter: Jamo, at now: Date = Date()) -> Bool {
         guard !isGameFinished, isPlayable, currentColumn < jamoCount else { return false }
         answerBoard[currentRow][currentColumn] = Key(letter)
         currentColumn += 1
+        timestamp = now
         return true
     }
 
@@ -29,36 +35,42 @@ extension Game {
     /// - Returns: How many letters were taken.
     /// - Throws: ``NotHangul``, before anything is typed.
     @discardableResult
-    public mutating func type(_ text: String) throws(NotHangul) -> Int {
+    public mutating func type(_ text: String, at now: Date = Date()) throws(NotHangul) -> Int {
         var taken = 0
-        for letter in try Hangul.letters(of: text) where type(letter) { taken += 1 }
+        for letter in try Hangul.letters(of: text) where type(letter, at: now) { taken += 1 }
         return taken
     }
 
     /// Takes back the last letter of the current row.
     /// - Returns: Whether there was one.
     @discardableResult
-    public mutating func deleteLast() -> Bool {
+    public mutating func deleteLast(at now: Date = Date()) -> Bool {
         guard !isGameFinished, isPlayable, currentColumn > 0 else { return false }
         currentColumn -= 1
         answerBoard[currentRow][currentColumn] = Key()
+        timestamp = now
         return true
     }
 
     /// Submits the current row: marks it, teaches the keyboard, and ends the game or goes to the next row.
-    public mutating func submit() -> Submission {
+    /// - Parameter isWord: Whether letters may be guessed; without it any may.
+    public mutating func submit(
+        accepting isWord: ([Jamo]) -> Bool = { _ in true }, at now: Date = Date()
+    ) -> Submission {
         guard !isGameFinished else { return .finished }
         guard isPlayable, let letters = try? Hangul.letters(of: answer), letters.count == jamoCount else {
             return .unplayable
         }
         let guess = typed
         guard guess.count == jamoCount else { return .incomplete(missing: jamoCount - guess.count) }
+        guard isWord(guess) else { return .notAWord }
 
         let marks = Mark.marks(of: guess, against: letters)
         answerBoard[currentRow] = zip(guess, marks).map { Key($0, mark: $1) }
         keyBoard.learn(answerBoard[currentRow])
         currentRow += 1
         currentColumn = 0
+        timestamp = now
         if guess == letters {
             finish(won: true)
             return .won(marks)

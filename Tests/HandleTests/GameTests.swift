@@ -100,6 +100,29 @@ struct GameTests {
         }
     }
 
+    @Test("a move that changes the game sets its time, another one leaves it as it was")
+    func time() throws {
+        let times = (0...4).map { Date(timeIntervalSince1970: Double($0)) }
+        var game = Game(answer: "사람")
+        game.timestamp = times[0]
+        check(!game.deleteLast(at: times[4]))
+        check(game.submit(at: times[4]) == .incomplete(missing: 5))
+        #expect(game.timestamp == times[0])
+        try game.type("사랑", at: times[1])
+        #expect(game.timestamp == times[1])
+        check(!game.type(.a, at: times[4]))
+        check(game.submit(accepting: { _ in false }, at: times[4]) == .notAWord)
+        #expect(game.timestamp == times[1])
+        game.deleteLast(at: times[2])
+        #expect(game.timestamp == times[2])
+        game.type(.mieum, at: times[2])
+        _ = game.submit(accepting: { $0.last == .mieum }, at: times[3])
+        #expect(game.timestamp == times[3])
+        #expect(game.didPlayerWin)
+        game.type(.a, at: times[4])
+        #expect(game.timestamp == times[3])
+    }
+
     @Test("an answer that is not five letters is not marked")
     func unplayable() throws {
         var game = Game(answer: "안녕")
