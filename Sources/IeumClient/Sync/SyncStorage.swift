@@ -10,6 +10,9 @@ package protocol SyncStorage: Sendable {
     /// Where things stand.
     func syncPoint() throws -> SyncPoint
 
+    /// Sets whom to call after each local save, on any thread; nil: nobody. Not called for what the calls below change.
+    func whenSaved(_ notify: (@Sendable () -> Void)?)
+
     /// The server let this device in. Takes note of who it is, and starts over if the server's database began a new life.
     /// - Parameter clockOffset: the server's clock minus this device's, in microseconds, which later saves are corrected
     ///   by; 0 when the device's clock is right.
@@ -47,6 +50,12 @@ package protocol SyncStorage: Sendable {
 
     /// An event was taken: it does not come again.
     func removeEvent(_ id: Int64) throws
+
+    /// How a game stands; nil: there is none.
+    func heldGame(_ key: GameKey) throws -> HeldGame?
+
+    /// Saves a state as the app would, without going through its type: to take a version out of the history again.
+    func restore(_ key: GameKey, state: [UInt8]?, schema: Int32) throws
 }
 
 /// Where a device stands with its server.

@@ -16,24 +16,23 @@ final class MemoryStorage: SyncStorage {
         var order: [GameKey] = []
         var events: [(event: StoredSyncEvent, isOpen: Bool)] = []
         var lastEvent: Int64 = 0
+        var notify: (@Sendable () -> Void)?
     }
 
     struct Failure: Error {}
 
-    private let state = Mutex(State())
-
-    /// What is stored, for a look.
-    var current: State { state.withLock { $0 } }
+    let state = Mutex(State())
 
     /// The app saves.
-    func save(_ key: GameKey, _ text: [UInt8]?, at wall: Timestamp) -> Timestamp {
-        state.withLock { state in
+    func save(_ key: GameKey, _ text: [UInt8]?, at wall: Timestamp) {
+        let notify = state.withLock { state in
             let now = wall.advanced(byMicroseconds: state.clockOffset ?? 0)
             var game = state.games[key] ?? HeldGame(key: key, state: text, schema: 1, saved: now)
             if state.games[key] == nil { state.order.append(key) } else { game.edit(state: text, schema: 1, at: now) }
             state.games[key] = game
-            return game.saved
+            return state.notify
         }
+        notify?()
     }
 
     func syncPoint() throws -> SyncPoint { state.withLock { $0.point } }
@@ -129,6 +128,16 @@ final class MemoryStorage: SyncStorage {
 
     func events(limit: Int) throws -> [StoredSyncEvent] {
         state.withLock { state in Array(state.events.filter { !$0.isOpen }.map(\.event).prefix(limit)) }
+    }
+
+    func whenSaved(_ notify: (@Sendable () -> Void)?) {
+        state.withLock { $0.notify = notify }
+    }
+
+    func heldGame(_ key: GameKey) throws -> HeldGame? { state.withLock { $0.games[key] } }
+
+    func restore(_ key: GameKey, state text: [UInt8]?, schema: Int32) throws {
+        save(key, text, at: .now)
     }
 
     func removeEvent(_ id: Int64) throws {

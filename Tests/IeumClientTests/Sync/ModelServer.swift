@@ -33,7 +33,10 @@ final class ModelServer {
 
     private static let limits = Limits(maxLineBytes: 4_096, maxStateBytes: 2_048, maxPipelinedPushes: 8, maxPageSize: 3)
 
-    var heads: [GameKey: ModelRule.Version] {
+    /// The winning version of each game.
+    private(set) var heads: [GameKey: ModelRule.Version] = [:]
+
+    private func readHeads() -> [GameKey: ModelRule.Version] {
         guard let player = rule.players[player.uuid] else { return [:] }
         var heads: [GameKey: ModelRule.Version] = [:]
         for (key, revision) in player.heads {
@@ -70,6 +73,7 @@ final class ModelServer {
     /// Goes back in time: a new life of the database, and every connection learns so.
     func restore(_ backup: ModelRule, tellsEpoch: Bool = true, at now: Timestamp) {
         rule = backup
+        heads = readHeads()
         if tellsEpoch {
             epoch = UUID.seeded(&random)
             description = ServerDescription(version: "model", epoch: epoch, limits: Self.limits)
@@ -165,6 +169,7 @@ final class ModelServer {
                     game: key, device: device.uuid, saved: saved.microseconds, base: push.base, schema: push.schema,
                     state: push.state)
             ], arrived: now.microseconds)[0]
+        heads[push.game] = rule.players[player.uuid].flatMap { player in player.heads[key].flatMap { player.version($0) } }
         switch answer.outcome {
         case .baseMismatch: return .failure(.baseMismatch(base: push.base ?? 0))
         case .savedReused: return .failure(.savedReused(revision: answer.revision ?? 0))

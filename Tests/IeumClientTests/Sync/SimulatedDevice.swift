@@ -1,16 +1,19 @@
+import Foundation
 import TestSupport
 import Wire
 
 @testable import IeumClient
 
 /// A device of the simulation: the engine's core and a storage; a kill takes the one and leaves the other.
-struct SimulatedDevice {
+final class SimulatedDevice {
     let token: Token
-    let storage = MemoryStorage()
+    let storage: any SimulatedStorage
     /// By how much its clock is wrong, in microseconds.
     let skew: Int64
     var core: SyncCore
     var isAlive = true
+    /// Whether something was stored since the last look.
+    var isToBeChecked = false
     var isOffline = false
     /// After how many more actions it is killed; nil: not.
     var actionsLeft: Int?
@@ -27,14 +30,15 @@ struct SimulatedDevice {
 
     var id: DeviceID { token.device }
 
-    init(token: Token, skew: Int64, seed: UInt64) {
+    init(token: Token, skew: Int64, seed: UInt64, storage: any SimulatedStorage) {
+        self.storage = storage
         self.token = token
         self.skew = skew
         core = SyncCore(token: token, seed: seed)
     }
 
     /// Carries out an action for the storage; false when it is not one.
-    mutating func store(_ action: SyncCore.Action, fails: Bool, at now: SyncMoment) -> Bool {
+    func store(_ action: SyncCore.Action, fails: Bool, at now: SyncMoment) -> Bool {
         do {
             switch action {
             case .meet(let signIn, let epoch, let offset):
@@ -85,7 +89,7 @@ struct SimulatedDevice {
         if fails { throw MemoryStorage.Failure() }
     }
 
-    private mutating func settle(_ push: Push) {
+    private func settle(_ push: Push) {
         if let state = unsettled[push.game], state == push.state { unsettled[push.game] = nil }
     }
 
@@ -93,6 +97,8 @@ struct SimulatedDevice {
 
     /// What is wrong with the device, given what its server has; nil: nothing.
     func problem(with server: ModelServer) -> String? {
+        guard isToBeChecked else { return nil }
+        isToBeChecked = false
         let state = storage.current
         for (key, text) in unsettled where state.games[key]?.state != text {
             return "the unsent save of \(key) was overwritten"
@@ -109,5 +115,42 @@ struct SimulatedDevice {
             }
         }
         return nil
+    }
+}
+
+/// A storage that the simulation can look into.
+protocol SimulatedStorage: SyncStorage {
+    var current: StoredState { get }
+    func save(_ key: GameKey, _ text: [UInt8]?, at wall: Timestamp)
+}
+
+/// What is stored, as far as it is looked at.
+struct StoredState {
+    var games: [GameKey: HeldGame]
+    var epoch: UUID?
+    var cursor: Revision
+    /// With the events that are not complete.
+    var events: [(event: StoredSyncEvent, isOpen: Bool)]
+}
+
+extension MemoryStorage: SimulatedStorage {
+    var current: StoredState {
+        let state = state.withLock { $0 }
+        return StoredState(games: state.games, epoch: state.epoch, cursor: state.cursor, events: state.events)
+    }
+}
+
+extension SyncFile: SimulatedStorage {
+    var current: StoredState {
+        // A failure shows as nothing stored, which no check lets pass.
+        guard let point = try? syncPoint(), let games = try? heldGames(), let events = try? events(limit: .max) else {
+            return StoredState(games: [:], epoch: nil, cursor: .max, events: [])
+        }
+        return StoredState(
+            games: games, epoch: point.epoch, cursor: point.cursor, events: events.map { ($0, false) })
+    }
+
+    func save(_ key: GameKey, _ text: [UInt8]?, at wall: Timestamp) {
+        try? save(key, text, schema: 1, wall: wall)
     }
 }

@@ -50,7 +50,7 @@ final class Simulation {
     static let origin = ContinuousClock.now
     static let begin: Int64 = 1_764_500_000_000_000
     /// How long things go wrong.
-    static let chaos: Int64 = 240_000_000
+    static let chaos: Int64 = 100_000_000
     static let games = ["today", "어제", "third"].compactMap { try? GameKey(collection: "handle.game", id: $0) }
 
     let seed: UInt64
@@ -72,7 +72,8 @@ final class Simulation {
     private var lastLink = 0
     private(set) var events = 0
 
-    init(seed: UInt64) {
+    /// - Parameter storage: makes a device's storage.
+    init(seed: UInt64, storage: () throws -> any SimulatedStorage) rethrows {
         self.seed = seed
         random = SeededRandom(seed: seed)
         server = ModelServer(seed: random.next())
@@ -80,11 +81,15 @@ final class Simulation {
         for _ in 0..<Int.random(in: 2...4, using: &random) {
             let skews: [Int64] = [0, 0, 300_000, -hour, hour, -1_500_000, 300 * 24 * hour]
             let skew = skews.randomElement(using: &random) ?? 0
-            devices.append(SimulatedDevice(token: server.addDevice(), skew: skew, seed: random.next()))
+            devices.append(SimulatedDevice(token: server.addDevice(), skew: skew, seed: random.next(), storage: try storage()))
         }
         server.trouble = { [unowned self] in self.trouble() }
         server.send = { [unowned self] link, bytes in self.sent(link, bytes) }
         plan()
+    }
+
+    convenience init(seed: UInt64) {
+        self.init(seed: seed) { MemoryStorage() }
     }
 
     // MARK: The plan
@@ -114,7 +119,7 @@ final class Simulation {
         for _ in 0..<([0, 0, 1, 1, 2].randomElement(using: &random) ?? 0) {
             let from = anytime
             schedule(.backUp, at: from)
-            schedule(.restore, at: from + moment(in: 1_000_000..<100_000_000))
+            schedule(.restore, at: from + moment(in: 1_000_000..<50_000_000))
         }
         schedule(.peace, at: Self.chaos)
     }
@@ -224,7 +229,12 @@ final class Simulation {
         saves += 1
         let state: [UInt8]? =
             Int.random(in: 0..<8, using: &random) == 0 ? nil : Array("{\"by\":\(device),\"n\":\(saves)}".utf8)
-        _ = devices[device].storage.save(key, state, at: moment(of: device).wall)
+        devices[device].storage.save(key, state, at: moment(of: device).wall)
+        devices[device].isToBeChecked = true
+        // What was there already is not saved again.
+        guard let held = try? devices[device].storage.heldGame(key), held.standing == .edited, held.state == state else {
+            return
+        }
         devices[device].unsettled[key] = .some(state)
         devices[device].editedSinceRestore.insert(key)
         guard devices[device].isAlive, let point = try? devices[device].storage.syncPoint() else { return }
@@ -268,7 +278,9 @@ final class Simulation {
 
     private func perform(_ action: SyncCore.Action, _ device: Int) {
         let fails = Int.random(in: 0..<100, using: &random) < devices[device].storageFailures
-        guard !devices[device].store(action, fails: fails, at: moment(of: device)) else { return }
+        guard !devices[device].store(action, fails: fails, at: moment(of: device)) else {
+            return devices[device].isToBeChecked = true
+        }
         switch action {
         case .connect: connect(device)
         case .send(let bytes):
