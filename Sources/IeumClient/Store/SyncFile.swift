@@ -26,7 +26,9 @@ package final class SyncFile: SyncStorage {
         func withLock<Value>(_ body: (SyncTables, inout (@Sendable () -> Void)?) throws -> Value) throws -> Value {
             lock.lock()
             defer { lock.unlock() }
-            guard let tables else { throw SyncStatements.Failure(code: SQLITE_MISUSE, description: "the file is closed") }
+            guard let tables else {
+                throw SyncStatements.Failure(code: SQLITE_MISUSE, description: "the file is closed")
+            }
             return try body(tables, &notify)
         }
     }
@@ -83,7 +85,14 @@ package final class SyncFile: SyncStorage {
 
     /// Saves a game; nil deletes it. A state that is there already is not saved again.
     package func save(_ key: GameKey, _ state: [UInt8]?, schema: Int32 = 0, wall: Timestamp = .now) throws {
-        try transaction { try $0.edit(key, state: state, schema: schema, wall: wall) }
+        try save([(key, state)], schema: schema, wall: wall)
+    }
+
+    /// Saves games in one transaction.
+    package func save(_ games: [(key: GameKey, state: [UInt8]?)], schema: Int32 = 0, wall: Timestamp = .now) throws {
+        try transaction { tables in
+            for game in games { try tables.edit(game.key, state: game.state, schema: schema, wall: wall) }
+        }
         let notify = try guarded.withLock { $1 }
         notify?()
     }

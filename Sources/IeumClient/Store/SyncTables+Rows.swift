@@ -16,7 +16,8 @@ extension SyncTables {
         ) { row in
             var held = HeldGame(
                 key: key, state: row.bytes(0), schema: Int32(clamping: row.integer(1)),
-                saved: Timestamp(clamping: row.integer(2)), device: row.bytes(5).flatMap { UUID(bytes: $0) }.map { DeviceID($0) },
+                saved: Timestamp(clamping: row.integer(2)),
+                device: row.bytes(5).flatMap { UUID(bytes: $0) }.map { DeviceID($0) },
                 stamp: row.isNull(3) ? nil : Timestamp(clamping: row.integer(3)))
             held.base =
                 row.isNull(4) ? .nothing : row.integer(4) > 0 ? .revision(row.integer(4)) : .earlierEpoch

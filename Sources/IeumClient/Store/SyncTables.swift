@@ -82,7 +82,9 @@ package final class SyncTables {
     // MARK: Sending
 
     package func unanswered() throws -> [Push] {
-        try keys("SELECT collection, id FROM inflight ORDER BY saved, collection, id").compactMap { try read($0)?.sending }
+        try keys("SELECT collection, id FROM inflight ORDER BY saved, collection, id").compactMap {
+            try read($0)?.sending
+        }
     }
 
     package func takeOutgoing(limit: Int, bytes: Int) throws -> [Push] {
@@ -149,7 +151,10 @@ package final class SyncTables {
 
     package func errands(limit: Int) throws -> [SyncErrand] {
         var errands: [SyncErrand] = []
-        try statements.rows("SELECT collection, id, rival FROM conflicts WHERE is_open = 1 ORDER BY event LIMIT ?", [.integer(Int64(limit))]) {
+        try statements.rows(
+            "SELECT collection, id, rival FROM conflicts WHERE is_open = 1 ORDER BY event LIMIT ?",
+            [.integer(Int64(limit))]
+        ) {
             if let key = $0.key(0, 1) { errands.append(.fetch(key, $0.integer(2))) }
         }
         return errands + (try lookUps(limit: limit - errands.count))

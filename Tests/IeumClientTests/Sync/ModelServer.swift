@@ -169,7 +169,9 @@ final class ModelServer {
                     game: key, device: device.uuid, saved: saved.microseconds, base: push.base, schema: push.schema,
                     state: push.state)
             ], arrived: now.microseconds)[0]
-        heads[push.game] = rule.players[player.uuid].flatMap { player in player.heads[key].flatMap { player.version($0) } }
+        heads[push.game] = rule.players[player.uuid].flatMap { player in
+            player.heads[key].flatMap { player.version($0) }
+        }
         switch answer.outcome {
         case .baseMismatch: return .failure(.baseMismatch(base: push.base ?? 0))
         case .savedReused: return .failure(.savedReused(revision: answer.revision ?? 0))

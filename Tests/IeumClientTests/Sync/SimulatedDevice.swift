@@ -25,8 +25,9 @@ final class SimulatedDevice {
     var unsettled: [GameKey: [UInt8]?] = [:]
     var signOuts: [SyncSignOut] = []
     var finished: [Int: SyncCore.WaitFailure?] = [:]
-    /// Saves since the server went back in time.
-    var editedSinceRestore: Set<GameKey> = []
+    /// What it held when it met the server's present life, after an earlier one, and what was saved since.
+    var held: [GameKey: [UInt8]?] = [:]
+    var editedSince: Set<GameKey> = []
 
     var id: DeviceID { token.device }
 
@@ -43,6 +44,12 @@ final class SimulatedDevice {
             switch action {
             case .meet(let signIn, let epoch, let offset):
                 try check(fails)
+                let before = storage.current
+                if let known = before.epoch, known != epoch {
+                    held = before.games.filter { $0.value.standing == .synced || $0.value.standing == .unproven }
+                        .mapValues(\.state)
+                    editedSince = []
+                }
                 do {
                     core.met(.success(try storage.meet(signIn, epoch: epoch, clockOffset: offset)), at: now)
                 } catch let error as SyncStorageError {

@@ -41,9 +41,11 @@ extension Simulation {
 
     /// What a device showed when the server went back in time is in the history again.
     private func checkRestored() {
-        for held in heldAtRestore where !devices[held.device].editedSinceRestore.contains(held.game) {
-            let isThere = server.versions.contains { $0.push.game.id == held.game.id && $0.push.state == held.state }
-            if !isThere { problems.append("\(held.game), as device \(held.device) had it, is lost") }
+        for (index, device) in devices.enumerated() {
+            for (key, state) in device.held where !device.editedSince.contains(key) {
+                let isThere = server.versions.contains { $0.push.game.id == key.id && $0.push.state == state }
+                if !isThere { problems.append("\(key), as device \(index) had it, is lost") }
+            }
         }
     }
 

@@ -63,7 +63,6 @@ final class Simulation {
     var isPeace = false
     var isOverloaded = false
     var saves = 0
-    var heldAtRestore: [(device: Int, game: GameKey, state: [UInt8]?)] = []
     var restores = 0
     private var backup: ModelRule?
     private var queue: [(time: Int64, number: Int, event: Event)] = []
@@ -81,7 +80,8 @@ final class Simulation {
         for _ in 0..<Int.random(in: 2...4, using: &random) {
             let skews: [Int64] = [0, 0, 300_000, -hour, hour, -1_500_000, 300 * 24 * hour]
             let skew = skews.randomElement(using: &random) ?? 0
-            devices.append(SimulatedDevice(token: server.addDevice(), skew: skew, seed: random.next(), storage: try storage()))
+            devices.append(
+                SimulatedDevice(token: server.addDevice(), skew: skew, seed: random.next(), storage: try storage()))
         }
         server.trouble = { [unowned self] in self.trouble() }
         server.send = { [unowned self] link, bytes in self.sent(link, bytes) }
@@ -149,7 +149,9 @@ final class Simulation {
             now = max(now, next.time)
             if case .timer = next.event {} else { inTransit -= 1 }
             handle(next.event)
-            if isPeace, inTransit == 0, devices.allSatisfy({ $0.core.status == .upToDate }) {
+            // A connection that is silent already is noticed within 30 s.
+            let isQuiet = isPeace && now > Self.chaos + 30_000_000 && inTransit == 0
+            if isQuiet, devices.allSatisfy({ $0.core.status == .upToDate }) {
                 checkEnd()
                 return problems
             }
@@ -232,11 +234,12 @@ final class Simulation {
         devices[device].storage.save(key, state, at: moment(of: device).wall)
         devices[device].isToBeChecked = true
         // What was there already is not saved again.
-        guard let held = try? devices[device].storage.heldGame(key), held.standing == .edited, held.state == state else {
+        guard let held = try? devices[device].storage.heldGame(key), held.standing == .edited, held.state == state
+        else {
             return
         }
         devices[device].unsettled[key] = .some(state)
-        devices[device].editedSinceRestore.insert(key)
+        devices[device].editedSince.insert(key)
         guard devices[device].isAlive, let point = try? devices[device].storage.syncPoint() else { return }
         act(device) { $0.savedLocally(point, at: $1) }
     }
@@ -244,14 +247,7 @@ final class Simulation {
     private func restore() {
         guard let backup else { return }
         restores += 1
-        heldAtRestore = []
-        for device in devices.indices {
-            devices[device].editedSinceRestore = []
-            for (key, game) in devices[device].storage.current.games
-            where game.standing == .synced || game.standing == .unproven {
-                heldAtRestore.append((device, key, game.state))
-            }
-        }
+        for device in devices { (device.held, device.editedSince) = ([:], []) }
         server.restore(backup, at: serverTime)
     }
 

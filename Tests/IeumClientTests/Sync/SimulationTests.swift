@@ -26,7 +26,9 @@ struct SimulationTests {
         DispatchQueue.concurrentPerform(iterations: count) { index in
             let simulation = Simulation(seed: first &+ UInt64(index))
             let problems = simulation.run()
-            work.withLock { $0 = ($0.saves + simulation.saves, $0.restores + simulation.restores, $0.events + simulation.events) }
+            work.withLock {
+                $0 = ($0.saves + simulation.saves, $0.restores + simulation.restores, $0.events + simulation.events)
+            }
             guard !problems.isEmpty else { return }
             failures.withLock {
                 $0.append("IEUM_SEED=\(simulation.seed): \(problems.prefix(3).joined(separator: "; "))")
