@@ -17,7 +17,7 @@ package final class SyncTables {
         CREATE TABLE IF NOT EXISTS conflicts (
             event INTEGER PRIMARY KEY AUTOINCREMENT, is_open INTEGER NOT NULL, collection TEXT NOT NULL, id TEXT NOT NULL,
             outcome TEXT NOT NULL, rival INTEGER, mine BLOB NOT NULL, other BLOB, error BLOB);
-        CREATE INDEX IF NOT EXISTS games_unsent ON games (unsent, saved) WHERE unsent IN (1, 2);
+        CREATE INDEX IF NOT EXISTS games_unsent ON games (saved) WHERE unsent IN (1, 2);
         """
 
     let statements: SyncStatements
@@ -94,7 +94,7 @@ package final class SyncTables {
         let waiting = """
             SELECT collection, id FROM games AS g WHERE unsent IN (1, 2)
                AND NOT EXISTS (SELECT 1 FROM inflight AS i WHERE i.collection = g.collection AND i.id = g.id)
-             ORDER BY unsent, saved
+             ORDER BY saved
             """
         for key in try keys(waiting, limit: limit + lookUps(limit: .max).count)
         where pushes.count < limit && (size < bytes || pushes.isEmpty) {
@@ -178,7 +178,8 @@ package final class SyncTables {
         guard limit > 0, let own = try own() else { return [] }
         // Those whose head was not shown; the others are not even looked at.
         let candidates = """
-            SELECT g.collection, g.id FROM games AS g JOIN unseen AS u USING (collection, id) WHERE g.unsent = 2
+            SELECT u.collection, u.id FROM unseen AS u
+             CROSS JOIN games AS g ON g.collection = u.collection AND g.id = u.id WHERE g.unsent = 2
             """
         return try keys(candidates, limit: limit).compactMap { key in
             guard let game = try read(key), game.needsLookUp(as: own), let device = game.device else { return nil }
