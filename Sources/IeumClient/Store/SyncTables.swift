@@ -17,7 +17,7 @@ package final class SyncTables {
         CREATE TABLE IF NOT EXISTS conflicts (
             event INTEGER PRIMARY KEY AUTOINCREMENT, is_open INTEGER NOT NULL, collection TEXT NOT NULL, id TEXT NOT NULL,
             outcome TEXT NOT NULL, rival INTEGER, mine BLOB NOT NULL, other BLOB, error BLOB);
-        CREATE INDEX IF NOT EXISTS games_unsent ON games (saved) WHERE unsent IN (1, 2);
+        CREATE INDEX IF NOT EXISTS games_unsent ON games (saved, unsent) WHERE unsent IN (1, 2);
         """
 
     let statements: SyncStatements
