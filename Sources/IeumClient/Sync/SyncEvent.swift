@@ -142,6 +142,7 @@ public enum GameSyncState: Hashable, Sendable {
 /// The events of an engine, oldest first. An event that was handed out is over when the next one is asked for; one that the app
 /// was killed over comes again. Meant for one reader.
 public struct SyncEvents: AsyncSequence, Sendable {
+    /// It never fails.
     public typealias Failure = Never
 
     let hub: SyncHub
