@@ -16,12 +16,7 @@ public struct PersistedState: Hashable, Sendable {
     /// Reads an object's text.
     /// - Throws: ``StoreError`` `invalidState` when the text is no JSON object.
     public init(json bytes: some Sequence<UInt8>) throws(StoreError) {
-        let raw: RawJSON
-        do throws(JSONCheck.Failure) {
-            raw = try RawJSON(checking: Array(bytes))
-        } catch {
-            throw StoreError(.invalidState, "\(error.reason.message), at byte \(error.offset)")
-        }
+        let raw = try RawJSON(checking: Array(bytes))
         guard let members = raw.members else {
             throw StoreError(.invalidState, "the state is of type \(raw.kind.rawValue), not an object")
         }
@@ -54,11 +49,7 @@ public struct PersistedState: Hashable, Sendable {
     /// Sets a key's value by its text, in the key's place, or at the end.
     /// - Throws: ``StoreError`` `invalidState` when the text is no JSON value.
     public mutating func set(_ key: String, json bytes: some Sequence<UInt8>) throws(StoreError) {
-        do throws(JSONCheck.Failure) {
-            set(key, try RawJSON(checking: Array(bytes)))
-        } catch {
-            throw StoreError(.invalidState, "\(error.reason.message), at byte \(error.offset) of \(key)")
-        }
+        set(key, try RawJSON(checking: Array(bytes)))
     }
 
     /// Removes a key and its value; nothing happens when there is none.

@@ -21,12 +21,17 @@ package struct RawJSON: Hashable, Sendable {
     /// The text, without white space around it.
     package let text: ArraySlice<UInt8>
 
-    /// Takes a whole text; throws what is wrong with it.
-    package init(checking text: [UInt8]) throws(JSONCheck.Failure) {
+    /// Takes a whole text.
+    /// - Throws: ``StoreError`` `invalidState` with the place of the first offence.
+    package init(checking text: [UInt8]) throws(StoreError) {
         guard String(validating: text, as: UTF8.self) != nil else {
-            throw JSONCheck.Failure(reason: .valueExpected, offset: 0)
+            throw StoreError(.invalidState, "the state is not UTF-8")
         }
-        try JSONCheck.check(text.span)
+        do throws(JSONCheck.Failure) {
+            try JSONCheck.check(text.span)
+        } catch {
+            throw StoreError(.invalidState, "\(error.reason.message), at byte \(error.offset)")
+        }
         self.init(trusted: text[...])
     }
 

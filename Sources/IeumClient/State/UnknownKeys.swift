@@ -1,16 +1,19 @@
-/// Keeps what a newer app wrote and this one does not know.
+/// Keeps what a value does not carry: keys that only a newer app knows, fields that a hand-made mapping has no place for,
+/// digits that a `Double` has no room for.
 ///
-/// Unknown is what the stored text has and the value that was decoded from it has not: `keys(old) − keys(encode(decode(old)))`,
-/// nested objects by path, elements of arrays where the element is otherwise unchanged, wherever it has moved to.
+/// A merge of three: what is stored, what decoding and encoding leaves of it, and the new value. Where the new value says
+/// what was left of the stored text, the app has changed nothing and the stored text stays; where it differs, it counts;
+/// keys that are in the stored text alone stay. Objects are merged by path, arrays element by element where the element is
+/// otherwise unchanged, wherever it has moved to.
 enum UnknownKeys {
-    /// The text to store: the new value, and what the stored text has that its own value has not.
+    /// The text to store.
     /// - Parameters:
     ///   - old: what is stored.
     ///   - known: what decoding and encoding `old` leaves of it.
-    ///   - new: the value to store.
+    ///   - new: the value to store, from the same encoder.
     static func carried(from old: RawJSON, known: RawJSON, into new: RawJSON) -> RawJSON {
-        // What was not read from the old text as it stands has no unknown keys in it that could be told from known ones.
-        guard old.kind == known.kind, known.kind == new.kind, old.text != known.text else { return new }
+        if new == known { return old }
+        guard old.kind == known.kind, known.kind == new.kind, old != known else { return new }
         switch new.kind {
         case .object: return object(old, known, new)
         case .array: return array(old, known, new)
@@ -19,52 +22,40 @@ enum UnknownKeys {
     }
 
     private static func object(_ old: RawJSON, _ known: RawJSON, _ new: RawJSON) -> RawJSON {
-        let (oldMembers, knownMembers) = (old.lastMembers, known.lastMembers)
         guard var members = new.members else { return new }
-        var isChanged = false
+        let (oldMembers, knownMembers) = (old.lastMembers, known.lastMembers)
+        var newKeys: Set<[UInt8]> = []
         for index in members.indices {
-            let member = members[index]
-            guard let before = oldMembers[member.key], let read = knownMembers[member.key] else { continue }
-            let carried = carried(from: before, known: read, into: member.value)
-            if carried != member.value {
-                members[index].value = carried
-                isChanged = true
-            }
+            let key = members[index].key
+            newKeys.insert(key)
+            guard let before = oldMembers[key], let read = knownMembers[key] else { continue }
+            members[index].value = carried(from: before, known: read, into: members[index].value)
         }
-        let newKeys = Set(members.map(\.key))
-        var added: Set<[UInt8]> = []
-        for member in old.members ?? []
-        where knownMembers[member.key] == nil && !newKeys.contains(member.key) && added.insert(member.key).inserted {
-            members.append(RawJSON.Member(key: member.key, value: oldMembers[member.key] ?? member.value))
-            isChanged = true
+        for member in old.members ?? [] where knownMembers[member.key] == nil {
+            guard newKeys.insert(member.key).inserted, let value = oldMembers[member.key] else { continue }
+            members.append(RawJSON.Member(key: member.key, value: value))
         }
-        return isChanged ? RawJSON(trusted: RawJSON.object(members)[...]) : new
+        return RawJSON(trusted: RawJSON.object(members)[...])
     }
 
     private static func array(_ old: RawJSON, _ known: RawJSON, _ new: RawJSON) -> RawJSON {
-        guard let before = old.elements, let read = known.elements, before.count == read.count, var elements = new.elements
+        guard let before = old.elements, let read = known.elements, before.count == read.count,
+            var elements = new.elements
         else { return new }
-        // Same place first; else the first equal element that has not been taken.
-        var taken = Array(repeating: false, count: read.count)
-        var source: [Int?] = Array(repeating: nil, count: elements.count)
-        for index in elements.indices where index < read.count && elements[index] == read[index] {
-            source[index] = index
-            taken[index] = true
-        }
+        // Same place first; else the first equal element that is not taken yet.
         var moved: [RawJSON: [Int]] = [:]
-        for index in read.indices.reversed() where !taken[index] { moved[read[index], default: []].append(index) }
-        for index in elements.indices where source[index] == nil {
-            source[index] = moved[elements[index]]?.popLast()
+        for index in read.indices.reversed() where index >= elements.count || elements[index] != read[index] {
+            moved[read[index], default: []].append(index)
         }
-        var isChanged = false
         for index in elements.indices {
-            guard let from = source[index] else { continue }
-            let carried = carried(from: before[from], known: read[from], into: elements[index])
-            if carried != elements[index] {
-                elements[index] = carried
-                isChanged = true
+            let isInPlace = index < read.count && elements[index] == read[index]
+            if let source = isInPlace ? index : moved[elements[index]]?.popLast() {
+                elements[index] = before[source]
+            } else if elements.count == read.count {
+                // Changed where it stands: its unknown keys are its own still.
+                elements[index] = carried(from: before[index], known: read[index], into: elements[index])
             }
         }
-        return isChanged ? RawJSON(trusted: RawJSON.array(elements)[...]) : new
+        return RawJSON(trusted: RawJSON.array(elements)[...])
     }
 }

@@ -22,6 +22,10 @@ public struct StoreError: Error, Hashable, Sendable {
         case invalidID
         /// The schema migration failed; nothing was changed.
         case migrationFailed
+        /// The file cannot be opened, e.g. because there is no such folder.
+        case cannotOpen
+        /// A store was written from inside one of its own transactions, or a transaction was used after its end.
+        case misuse
         /// The disk is full; nothing was changed.
         case diskFull
         /// The file, or its folder, cannot be written.
