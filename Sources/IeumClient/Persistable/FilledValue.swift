@@ -7,7 +7,28 @@ struct FilledValue<Value: Decodable>: Decodable {
     let value: Value
 
     init(from decoder: any Decoder) throws {
-        value = try FillingDecoder.decode(Value.self, from: decoder, around: [])
+        let context = FillingContext.of(decoder)
+        value = try FillingDecoder.decode(Value.self, from: decoder, around: context.take(), context)
+    }
+}
+
+/// Hands the defaults for a value from its container to its decoder, which only the JSON decoder can make, and which is
+/// good for no longer than the value's `init(from:)`.
+///
+/// `@unchecked Sendable`: belongs to one decoding, which is on one thread.
+final class FillingContext: @unchecked Sendable {
+    static let key = CodingUserInfoKey(rawValue: "ieum.defaults")
+    private var defaults: [RawJSON] = []
+
+    static func of(_ decoder: any Decoder) -> FillingContext {
+        key.flatMap { decoder.userInfo[$0] as? FillingContext } ?? FillingContext()
+    }
+
+    func give(_ defaults: [RawJSON]) { self.defaults = defaults }
+
+    func take() -> [RawJSON] {
+        defer { defaults = [] }
+        return defaults
     }
 }
 
@@ -16,12 +37,13 @@ private struct FillingDecoder: Decoder {
     let base: any Decoder
     /// The objects that hold defaults for what is decoded here, the nearest first.
     let defaults: [RawJSON]
+    let context: FillingContext
 
     var codingPath: [any CodingKey] { base.codingPath }
     var userInfo: [CodingUserInfoKey: Any] { base.userInfo }
 
     static func decode<Value: Decodable>(
-        _ type: Value.Type, from decoder: any Decoder, around outer: [RawJSON]
+        _ type: Value.Type, from decoder: any Decoder, around outer: [RawJSON], _ context: FillingContext
     ) throws -> Value {
         // What the JSON decoder has a way of its own for.
         if Value.self == Date.self || Value.self == Data.self || Value.self == URL.self || Value.self == Decimal.self {
@@ -29,33 +51,25 @@ private struct FillingDecoder: Decoder {
         }
         var defaults = outer
         if let own = try (type as? any DeclaresDefaults.Type)?.encodedDefaults() { defaults.insert(own, at: 0) }
-        return try Value(from: FillingDecoder(base: decoder, defaults: defaults))
+        return try Value(from: FillingDecoder(base: decoder, defaults: defaults, context: context))
     }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
-        KeyedDecodingContainer(Keyed(base: try base.container(keyedBy: type), defaults: defaults))
+        KeyedDecodingContainer(Keyed(base: try base.container(keyedBy: type), defaults: defaults, context: context))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
-        Unkeyed(base: try base.unkeyedContainer(), defaults: defaults)
+        Unkeyed(base: try base.unkeyedContainer(), defaults: defaults, context: context)
     }
 
     func singleValueContainer() throws -> any SingleValueDecodingContainer {
-        Single(base: try base.singleValueContainer(), decoder: base, defaults: defaults)
-    }
-
-    /// Catches the decoder of an element that only its container can make.
-    struct Caught: Decodable {
-        let decoder: any Decoder
-
-        init(from decoder: any Decoder) throws {
-            self.decoder = decoder
-        }
+        Single(base: try base.singleValueContainer(), decoder: base, defaults: defaults, context: context)
     }
 
     struct Keyed<Key: CodingKey>: KeyedDecodingContainerProtocol {
         let base: KeyedDecodingContainer<Key>
         let defaults: [RawJSON]
+        let context: FillingContext
 
         var codingPath: [any CodingKey] { base.codingPath }
         var allKeys: [Key] { base.allKeys }
@@ -73,8 +87,8 @@ private struct FillingDecoder: Decoder {
                 guard let value = inherited.first else { return try base.decode(type, forKey: key) }
                 return try StateCoder.decode(value: type, Array(value.text))
             }
-            return try FillingDecoder.decode(
-                type, from: base.decode(Caught.self, forKey: key).decoder, around: inherited)
+            context.give(inherited)
+            return try base.decode(FilledValue<Value>.self, forKey: key).value
         }
 
         func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key) throws
@@ -82,25 +96,28 @@ private struct FillingDecoder: Decoder {
         {
             KeyedDecodingContainer(
                 FillingDecoder.Keyed<Nested>(
-                    base: try base.nestedContainer(keyedBy: type, forKey: key), defaults: inherited(key)))
+                    base: try base.nestedContainer(keyedBy: type, forKey: key), defaults: inherited(key),
+                    context: context))
         }
 
         func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-            Unkeyed(base: try base.nestedUnkeyedContainer(forKey: key), defaults: inherited(key))
+            Unkeyed(base: try base.nestedUnkeyedContainer(forKey: key), defaults: inherited(key), context: context)
         }
 
         func superDecoder() throws -> any Decoder {
-            FillingDecoder(base: try base.superDecoder(), defaults: defaults.compactMap { $0["super"] })
+            FillingDecoder(
+                base: try base.superDecoder(), defaults: defaults.compactMap { $0["super"] }, context: context)
         }
 
         func superDecoder(forKey key: Key) throws -> any Decoder {
-            FillingDecoder(base: try base.superDecoder(forKey: key), defaults: inherited(key))
+            FillingDecoder(base: try base.superDecoder(forKey: key), defaults: inherited(key), context: context)
         }
     }
 
     struct Unkeyed: UnkeyedDecodingContainer {
         var base: any UnkeyedDecodingContainer
         let defaults: [RawJSON]
+        let context: FillingContext
 
         var codingPath: [any CodingKey] { base.codingPath }
         var count: Int? { base.count }
@@ -115,8 +132,8 @@ private struct FillingDecoder: Decoder {
         mutating func decodeNil() throws -> Bool { try base.decodeNil() }
 
         mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            let inherited = inherited
-            return try FillingDecoder.decode(type, from: base.decode(Caught.self).decoder, around: inherited)
+            context.give(inherited)
+            return try base.decode(FilledValue<Value>.self).value
         }
 
         mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) throws
@@ -124,17 +141,18 @@ private struct FillingDecoder: Decoder {
         {
             let inherited = inherited
             return KeyedDecodingContainer(
-                FillingDecoder.Keyed<Nested>(base: try base.nestedContainer(keyedBy: type), defaults: inherited))
+                FillingDecoder.Keyed<Nested>(
+                    base: try base.nestedContainer(keyedBy: type), defaults: inherited, context: context))
         }
 
         mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
             let inherited = inherited
-            return Unkeyed(base: try base.nestedUnkeyedContainer(), defaults: inherited)
+            return Unkeyed(base: try base.nestedUnkeyedContainer(), defaults: inherited, context: context)
         }
 
         mutating func superDecoder() throws -> any Decoder {
             let inherited = inherited
-            return FillingDecoder(base: try base.superDecoder(), defaults: inherited)
+            return FillingDecoder(base: try base.superDecoder(), defaults: inherited, context: context)
         }
     }
 
@@ -142,6 +160,7 @@ private struct FillingDecoder: Decoder {
         let base: any SingleValueDecodingContainer
         let decoder: any Decoder
         let defaults: [RawJSON]
+        let context: FillingContext
 
         var codingPath: [any CodingKey] { base.codingPath }
 
@@ -162,7 +181,7 @@ private struct FillingDecoder: Decoder {
         func decode(_ type: UInt64.Type) throws -> UInt64 { try base.decode(type) }
 
         func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            try FillingDecoder.decode(type, from: decoder, around: defaults)
+            try FillingDecoder.decode(type, from: decoder, around: defaults, context)
         }
     }
 }

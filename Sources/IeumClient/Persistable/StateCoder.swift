@@ -45,7 +45,8 @@ package enum StateCoder {
     }
 
     /// What is left of a state when it is decoded and encoded again; the value's own bytes.
-    static func known<Game: Persistable>(_ type: Game.Type, id: String, _ state: [UInt8]) throws(StoreError) -> [UInt8] {
+    static func known<Game: Persistable>(_ type: Game.Type, id: String, _ state: [UInt8]) throws(StoreError) -> [UInt8]
+    {
         try encode(decode(type, id: id, state))
     }
 
@@ -55,6 +56,8 @@ package enum StateCoder {
         do {
             return try decoder.decode(Value.self, from: data)
         } catch DecodingError.keyNotFound {
+            let decoder = makeDecoder()
+            if let key = FillingContext.key { decoder.userInfo[key] = FillingContext() }
             return try decoder.decode(FilledValue<Value>.self, from: data).value
         }
     }
@@ -73,14 +76,16 @@ package enum StateCoder {
                 throw EncodingError.invalidValue(
                     date,
                     EncodingError.Context(
-                        codingPath: encoder.codingPath, debugDescription: "dates are of the years 0001 to 9999"))
+                        codingPath: encoder.codingPath, debugDescription: "dates are of the years 0000 to 9999"))
             }
             try container.encode(text)
         }
         return encoder
     }()
 
-    private static let decoder: JSONDecoder = {
+    private static let decoder = makeDecoder()
+
+    private static func makeDecoder() -> JSONDecoder {
         let decoder = JSONDecoder()
         decoder.nonConformingFloatDecodingStrategy = .convertFromString(
             positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
@@ -93,7 +98,7 @@ package enum StateCoder {
             return DateText.date(micros)
         }
         return decoder
-    }()
+    }
 
     private static func place<Game: Persistable>(_ game: Game) -> StoreError.Place {
         StoreError.Place(collection: Game.collection, id: game.id, type: "\(Game.self)", property: "")
@@ -101,11 +106,14 @@ package enum StateCoder {
 
     private static func notEncodable<Game: Persistable>(_ game: Game, _ error: any Error) -> StoreError {
         var place = place(game)
-        var reason = "\(error)"
+        let reason: String
         if case EncodingError.invalidValue(let value, let context) = error {
             place.property = context.codingPath.propertyPath
             place.askedType = "\(Swift.type(of: value))"
+            // Never the value itself: Foundation's text of a `Date` traps on NaN.
             reason = context.debugDescription
+        } else {
+            reason = "\(error)"
         }
         let property = place.property.isEmpty ? "" : ".\(place.property)"
         return StoreError(

@@ -2,10 +2,10 @@ import Foundation
 
 /// Dates as states hold them: ISO 8601, UTC, six digits of fraction, e.g. `2025-09-30T19:02:11.480000Z`.
 ///
-/// Years 0001 to 9999, the Gregorian calendar throughout. A `Date` is rounded to the nearest microsecond.
+/// Years 0000 to 9999 (Foundation's `Date.distantPast` is of the year 0000), the Gregorian calendar throughout. A `Date` is rounded to the nearest microsecond.
 enum DateText {
     private static let referenceMicros: Int64 = 978_307_200_000_000
-    private static let earliest: Int64 = -62_135_596_800_000_000
+    private static let earliest: Int64 = -62_167_219_200_000_000
     private static let latest: Int64 = 253_402_300_799_999_999
 
     /// Microseconds since 1970; nil outside the range.
@@ -18,7 +18,8 @@ enum DateText {
 
     /// The date of microseconds since 1970.
     static func date(_ micros: Int64) -> Date {
-        Date(timeIntervalSinceReferenceDate: Double(micros.subtractingReportingOverflow(referenceMicros).partialValue) / 1_000_000)
+        let since2001 = micros.subtractingReportingOverflow(referenceMicros).partialValue
+        return Date(timeIntervalSinceReferenceDate: Double(since2001) / 1_000_000)
     }
 
     /// The text of a date; nil outside the range.
@@ -54,7 +55,7 @@ enum DateText {
         guard let year = scanner.number(4), scanner.skip("-"), let month = scanner.number(2), scanner.skip("-"),
             let day = scanner.number(2), scanner.skip("T") || scanner.skip("t") || scanner.skip(" "),
             let hour = scanner.number(2), scanner.skip(":"), let minute = scanner.number(2), scanner.skip(":"),
-            let second = scanner.number(2), year >= 1, (1...12).contains(month), day >= 1,
+            let second = scanner.number(2), (1...12).contains(month), day >= 1,
             day <= length(month, year), hour < 24, minute < 60, second < 60
         else { return nil }
         var fraction: Int64 = 0

@@ -257,7 +257,9 @@ public final class GameStore: Sendable {
 
     /// Takes note of damage for the next opening.
     private func noticed(_ error: any Error) -> any Error {
-        if let error = error as? StoreError, error.kind == .damaged, let url { StoreFile(path: url.path).suspectDamage() }
+        if let error = error as? StoreError, error.kind == .damaged, let url {
+            StoreFile(path: url.path).suspectDamage()
+        }
         return error
     }
 

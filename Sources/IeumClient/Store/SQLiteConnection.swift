@@ -15,7 +15,8 @@ final class SQLiteConnection {
         var handle: OpaquePointer?
         let status = sqlite3_open_v2(path, &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
         guard status == SQLITE_OK, let handle else {
-            let error = StoreError(sqlite: status, message: handle.map { String(cString: sqlite3_errmsg($0)) },
+            let error = StoreError(
+                sqlite: status, message: handle.map { String(cString: sqlite3_errmsg($0)) },
                 path: path, context: "open", system: handle.map { sqlite3_system_errno($0) } ?? 0)
             sqlite3_close_v2(handle)
             throw error

@@ -89,7 +89,8 @@ struct StoreFile {
     /// Looks for damage: through the whole file if it is small or suspected, else where the store begins to read.
     private func check(_ connection: SQLiteConnection) throws(StoreError) {
         let isSuspected = FileManager.default.fileExists(atPath: path + suspicion)
-        let size = (try connection.integer("PRAGMA page_count") ?? 0) * (try connection.integer("PRAGMA page_size") ?? 0)
+        let size =
+            (try connection.integer("PRAGMA page_count") ?? 0) * (try connection.integer("PRAGMA page_size") ?? 0)
         if isSuspected || size <= Self.checkedBytes {
             let verdict = try connection.text("PRAGMA quick_check(1)")
             guard verdict == "ok" else { throw damaged(verdict ?? "no answer") }
@@ -125,7 +126,8 @@ struct StoreFile {
     }
 
     private func foreign(_ reason: String) -> StoreError {
-        StoreError(.foreign, "\(path) is not a store of games: \(reason)", hint: "It was left as it is. Name another file.")
+        StoreError(
+            .foreign, "\(path) is not a store of games: \(reason)", hint: "It was left as it is. Name another file.")
     }
 
     private func damaged(_ reason: String) -> StoreError {

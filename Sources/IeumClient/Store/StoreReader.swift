@@ -1,7 +1,8 @@
 import Wire
 
 /// Takes a state that an older app saved up to the app's schema.
-package typealias StateUpgrade = @Sendable (_ key: GameKey, _ state: PersistedState, _ schema: Int) throws ->
+package typealias StateUpgrade =
+    @Sendable (_ key: GameKey, _ state: PersistedState, _ schema: Int) throws ->
     PersistedState
 
 /// Reads games over one connection.
@@ -32,8 +33,9 @@ struct StoreReader {
     }
 
     func count(_ collection: String) throws(StoreError) -> Int {
-        Int(try connection.integer(
-            "SELECT count(*) FROM games WHERE collection = ? AND state IS NOT NULL", .text(collection)) ?? 0)
+        Int(
+            try connection.integer(
+                "SELECT count(*) FROM games WHERE collection = ? AND state IS NOT NULL", .text(collection)) ?? 0)
     }
 
     /// All games of a collection by id, undecoded.

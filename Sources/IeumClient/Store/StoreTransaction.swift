@@ -36,6 +36,7 @@ public final class StoreTransaction {
         let time = try Self.micros(game)
         guard let row = try readHead(key, comparing: new) else {
             try insert(key, state: new, timestamp: time)
+            memory.remember(key, StateMemory.Entry(change: rows[key] ?? 0, state: new, known: new))
             return
         }
         guard !row.isSame else { return }
@@ -170,7 +171,6 @@ public final class StoreTransaction {
             """, .text(key.collection), .text(key.id), .bytes(state), .integer(timestamp),
             .integer(Int64(schemaVersion)), .integer(try now()), .integer(change))
         note(key, change)
-        memory.remember(key, StateMemory.Entry(change: change, state: state, known: state))
     }
 
     private func update(_ key: GameKey, _ row: Head, state: [UInt8]?, timestamp: Int64) throws(StoreError) {
@@ -231,7 +231,8 @@ public final class StoreTransaction {
     private static func micros<Game: Persistable>(_ game: Game) throws(StoreError) -> Int64 {
         guard let micros = DateText.microseconds(game.timestamp) else {
             throw StoreError(
-                .notEncodable, "\(Game.self).timestamp of \(game.id) cannot be stored: dates are of the years 0001 to 9999")
+                .notEncodable,
+                "\(Game.self).timestamp of \(game.id) cannot be stored: dates are of the years 0000 to 9999")
         }
         return micros
     }
