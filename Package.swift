@@ -57,9 +57,10 @@ let package = Package(
         .testTarget(name: "SyncServerTests", dependencies: ["SyncServer", "TestSupport"]),
         .testTarget(name: "IeumClientTests", dependencies: ["IeumClient", "EventLoop", "Wire", "ieum", "TestSupport"]),
         .testTarget(name: "HandleTests", dependencies: ["Handle", "IeumClient", "TestSupport"]),
+        .executableTarget(name: "sync-probe", dependencies: ["IeumClient", "Wire"], path: "Tests/SyncProbe"),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["Wire", "SyncServer", "Migrator", "Postgres", "IeumClient", "TestSupport"]),
+            dependencies: ["Wire", "SyncServer", "Migrator", "Postgres", "IeumClient", "TestSupport", "sync-probe"]),
     ],
     swiftLanguageModes: [.v6]
 )

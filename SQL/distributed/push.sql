@@ -11,7 +11,7 @@ DECLARE
         ' JOIN (SELECT k, players_in[k] AS player_id FROM generate_series(1, pushes) AS k) AS j'
         ' ON j.player_id = p.player_id WHERE p.player_id = ANY (players_in)) AS i';
     target CONSTANT regprocedure :=
-        'push(uuid,uuid[],uuid[],text[],text[],timestamptz[],bigint[],integer[],json[],timestamptz)';
+        'push(uuid,uuid[],uuid[],text[],text[],timestamptz[],bigint[],integer[],json[],timestamptz,boolean[])';
     body text := pg_get_functiondef(target);
 BEGIN
     IF strpos(body, drawn) > 0 THEN

@@ -20,7 +20,7 @@ CREATE TABLE game_versions (
     outcome    text COLLATE "C" NOT NULL,
     state      json,
     CONSTRAINT game_versions_pkey PRIMARY KEY (player_id, revision),
-    CONSTRAINT game_versions_outcome_check CHECK (outcome IN ('created', 'advanced', 'won', 'lost'))
+    CONSTRAINT game_versions_outcome_check CHECK (outcome IN ('advanced', 'created', 'won', 'lost'))
 );
 CREATE INDEX game_versions_saved_idx ON game_versions (player_id, game_id, saved);
 COMMENT ON TABLE game_versions IS
@@ -52,6 +52,7 @@ CREATE TABLE games (
     stamp         timestamptz NOT NULL,
     saved         timestamptz NOT NULL,
     device_id     uuid NOT NULL,
+    latest_saved  timestamptz NOT NULL,
     collection    text COLLATE "C" NOT NULL,
     game_id       text COLLATE "C" NOT NULL,
     CONSTRAINT games_pkey PRIMARY KEY (player_id, collection, game_id)
@@ -62,5 +63,7 @@ COMMENT ON COLUMN games.head_revision IS 'The revision of the head; no two games
 COMMENT ON COLUMN games.stamp IS 'The head''s stamp, copied here for the next push to compare with.';
 COMMENT ON COLUMN games.saved IS 'The head''s saved, the second thing compared.';
 COMMENT ON COLUMN games.device_id IS 'The head''s device, the third thing compared.';
+COMMENT ON COLUMN games.latest_saved IS
+    'The greatest saved of all the game''s versions, the losers'' too: a push with a greater one repeats none of them.';
 COMMENT ON COLUMN games.collection IS 'The type of the game.';
 COMMENT ON COLUMN games.game_id IS 'The game, unique in its player''s collection.';

@@ -1,10 +1,11 @@
 import Postgres
 
-/// Runs one file on a fresh session and records it.
+/// Runs one file on a session that is as good as new, and records it.
 struct FileRunner {
     let file: MigrationFile
     let sessions: Sessions
     let lock: RunLock
+    let workSession: WorkSession
     let history: HistoryWriter
     let report: (Event) -> Void
 
@@ -26,11 +27,7 @@ struct FileRunner {
 
     /// A session for the file, admitted by the lock.
     func openSession() throws(MigrationError) -> BlockingConnection {
-        let work = try sessions.openWork(for: file) { notice in
-            report(.notice(file: file.name, severity: notice.severity, message: notice.message))
-        }
-        try lock.admit(work)
-        return work
+        try workSession.open(for: file)
     }
 
     // MARK: - In one transaction
@@ -79,6 +76,7 @@ struct FileRunner {
                 file, mode: .transaction, milliseconds: (ContinuousClock.now - start).milliseconds, work)
         }
         try commit(work)
+        workSession.keep(work, after: file)
     }
 
     /// Comes back to the role of the login, whatever the file set, so that the history can be written.

@@ -67,9 +67,11 @@ public struct Migrator {
         try refuse(plan)
         try sessions.translating { () throws(DatabaseError) in try table.prepare(control) }
         var result = UpResult()
+        let workSession = WorkSession(sessions: sessions, lock: lock, report: report)
         for step in plan.steps {
             let runner = FileRunner(
-                file: step.file, sessions: sessions, lock: lock, history: writer(table), report: report)
+                file: step.file, sessions: sessions, lock: lock, workSession: workSession, history: writer(table),
+                report: report)
             let milliseconds = try runner.run(resuming: step.resuming)
             result.applied.append(
                 UpResult.Applied(

@@ -8,6 +8,8 @@ final class ClientSession {
     private let connection: Connection
     private var session: Session
     private var wrongTries = 0
+    /// Until when the signed-in device counts as valid without being looked up; nil before its first push.
+    private(set) var deviceVerifiedUntil: ContinuousClock.Instant?
     /// Output that the peer has not read, as counted against the limit of memory.
     private var countedOutput = 0
     /// Whether the server's table of watchers holds this session.
@@ -191,6 +193,13 @@ extension ClientSession: ConnectionDelegate {
 }
 
 extension ClientSession: PushOrigin {
+    /// How long a look-up of the device holds. A device that is revoked may push for so long.
+    private static let verificationPeriod = Duration.milliseconds(800)
+
+    func deviceVerified(at moment: ContinuousClock.Instant) {
+        deviceVerifiedUntil = moment + Self.verificationPeriod
+    }
+
     func pushFinished(_ request: RequestID, _ result: PushResult) {
         act { $0.pushFinished(request, result, into: &$1) }
         if case .failure(let error) = result, error.code == .deviceRevoked { hangUp(error) }

@@ -73,8 +73,8 @@ final class Lane {
         guard underWay.isEmpty, let connection = link.connection else { return }
         underWay = queue.takeBatch(maxRows: limits.maxBatchRows, maxBytes: limits.maxBatchBytes)
         guard !underWay.isEmpty else { return }
-        arguments.fill(with: underWay)
         sentAt = loop.now
+        arguments.fill(with: underWay, at: sentAt)
         connection.execute(PushArguments.statement, arguments.list) { [weak self] result in
             self?.finished(result)
         }
@@ -89,7 +89,11 @@ final class Lane {
                 let answers = try PushAnswers.read(rows, batch)
                 queue.finished(rows: batch.count)
                 failuresInARow = 0
-                for (push, answer) in zip(batch, answers) { push.origin.pushFinished(push.request, answer) }
+                for (push, answer) in zip(batch, answers) {
+                    let wasVerified = push.verifiedUntil.map { sentAt < $0 } ?? false
+                    if !wasVerified, case .success = answer { push.origin.deviceVerified(at: sentAt) }
+                    push.origin.pushFinished(push.request, answer)
+                }
                 owner.laneCommitted(batch, answers, took: loop.now - sentAt)
             } catch {
                 failed(batch, error)

@@ -3,12 +3,12 @@ import Wire
 
 /// The arguments of the SQL function `push` for one batch: a routing key and one array a column. Used again and again.
 struct PushArguments {
-    /// `push(shard_key, players, devices, collections, games, saved, bases, schemas, states)`.
+    /// `push(shard_key, players, devices, collections, games, saved, bases, schemas, states, verified)`.
     static let statement = Statement(
-        "push", "SELECT * FROM push($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "push", "SELECT * FROM push($1, $2, $3, $4, $5, $6, $7, $8, $9, verified_in => $10)",
         parameterTypes: [
             .uuid, .uuidArray, .uuidArray, .textArray, .textArray, .timestamptzArray, .int8Array, .int4Array,
-            .jsonArray,
+            .jsonArray, .boolArray,
         ])
 
     /// Memory that is kept between batches; more than that is given back.
@@ -23,9 +23,10 @@ struct PushArguments {
     private var bases = BinaryArray(of: .int8)
     private var schemas = BinaryArray(of: .int4)
     private var states = BinaryArray(of: .json)
+    private var verified = BinaryArray(of: .bool)
 
-    /// Lays a batch out; it must not be empty.
-    mutating func fill(with batch: [PendingPush]) {
+    /// Lays a batch out that is to be sent now; it must not be empty.
+    mutating func fill(with batch: [PendingPush], at now: ContinuousClock.Instant) {
         empty()
         for pending in batch {
             let push = pending.push
@@ -37,9 +38,12 @@ struct PushArguments {
             if let base = push.base { bases.append(base) } else { bases.appendNull() }
             schemas.append(push.schema)
             if let state = push.state { states.append(state) } else { states.appendNull() }
+            verified.append(pending.verifiedUntil.map { now < $0 } ?? false)
         }
         list.append(batch[0].player.uuid)
-        for array in [players, devices, collections, games, saved, bases, schemas, states] { list.append(array) }
+        for array in [players, devices, collections, games, saved, bases, schemas, states, verified] {
+            list.append(array)
+        }
     }
 
     private mutating func empty() {
@@ -51,6 +55,7 @@ struct PushArguments {
         saved.removeAll()
         bases.removeAll()
         schemas.removeAll()
+        verified.removeAll()
         states.removeAll(keepingAtMost: Self.keptBytes)
     }
 }

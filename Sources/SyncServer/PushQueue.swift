@@ -9,6 +9,8 @@ final class PendingPush {
     let saved: Timestamp
     let player: PlayerID
     let device: DeviceID
+    /// Until when the device counts as valid without being looked up again; nil: it is to be looked up.
+    let verifiedUntil: ContinuousClock.Instant?
     let request: RequestID
     /// Who gets the answer.
     let origin: any PushOrigin
@@ -20,13 +22,15 @@ final class PendingPush {
     fileprivate var sequence: UInt64 = 0
 
     init(
-        push: Push, saved: Timestamp, player: PlayerID, device: DeviceID, request: RequestID,
-        origin: any PushOrigin, deadline: ContinuousClock.Instant
+        push: Push, saved: Timestamp, player: PlayerID, device: DeviceID,
+        verifiedUntil: ContinuousClock.Instant? = nil, request: RequestID, origin: any PushOrigin,
+        deadline: ContinuousClock.Instant
     ) {
         self.push = push
         self.saved = saved
         self.player = player
         self.device = device
+        self.verifiedUntil = verifiedUntil
         self.request = request
         self.origin = origin
         self.deadline = deadline
@@ -51,6 +55,8 @@ final class PendingPush {
 /// Where the answer to a push goes.
 protocol PushOrigin: AnyObject {
     func pushFinished(_ request: RequestID, _ result: PushResult)
+    /// The database found the device of a push valid at a moment of the loop's clock.
+    func deviceVerified(at moment: ContinuousClock.Instant)
 }
 
 /// The pushes of one lane that wait: each player's in order, players in the order in which they came.

@@ -120,8 +120,9 @@ public final class SyncServer {
 
     func push(_ push: Push, of player: PlayerID, device: DeviceID, _ request: RequestID, _ origin: ClientSession) {
         let pending = PendingPush(
-            push: push, saved: push.saved ?? Clock.now(), player: player, device: device, request: request,
-            origin: origin, deadline: loop.now + configuration.limits.requestTimeout)
+            push: push, saved: push.saved ?? Clock.now(), player: player, device: device,
+            verifiedUntil: origin.deviceVerifiedUntil, request: request, origin: origin,
+            deadline: loop.now + configuration.limits.requestTimeout)
         guard pendingBytes + pending.bytes <= configuration.limits.maxPendingBytes else {
             return origin.pushFinished(request, .failure(.busy()))
         }

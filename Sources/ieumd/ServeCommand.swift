@@ -47,7 +47,8 @@ struct ServeCommand {
         do throws(PrivateDatabaseError) {
             return try database.start()
         } catch {
-            throw StartFailure(exitCode: 4, message: error.message, hint: error.hint)
+            // Trying again does not help as it does with a server that is out of reach.
+            throw StartFailure(exitCode: 1, message: error.message, hint: error.hint)
         }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// One daemon for the tests that do it no harm.
@@ -125,6 +126,30 @@ struct DevicesTests {
         try tablet.send("WATCH since=0")
         #expect(try tablet.reply().last?.hasPrefix("OK") == true)
         #expect(try tablet.line() == "* CHANGED revision=1")
+    }
+
+    @Test("a device that is revoked while it pushes is refused and hung up on within a second")
+    func revoked() throws {
+        let database = try TestDatabase.migrated()
+        let daemon = try DaemonProcess(database: database.conninfo)
+        let (phone, _) = try newPlayer(daemon)
+        let (other, _) = try newPlayer(daemon)
+        #expect(fields(try phone.ask("PUSH g x {\"n\":0}"))["outcome"] == "created")
+        let admin = try database.connect()
+        _ = try admin.query(
+            "UPDATE devices SET revoked = now() WHERE player_id = (SELECT player_id FROM games LIMIT 1)")
+        let start = ContinuousClock.now
+        var last = ""
+        var number = 0
+        while !last.hasPrefix("ERR"), ContinuousClock.now - start < .seconds(5) {
+            number += 1
+            last = try phone.ask("PUSH g x {\"n\":\(number)}")
+        }
+        #expect(last.hasPrefix("ERR device-revoked "))
+        #expect(ContinuousClock.now - start < .seconds(2))
+        #expect(try phone.line()?.hasPrefix("* BYE reason=device-revoked") == true)
+        #expect(fields(try other.ask("PUSH g x {\"n\":0}"))["outcome"] == "created")
+        _ = daemon.stop()
     }
 
     @Test("the same token works on a new connection, and a wrong one does not")

@@ -28,6 +28,23 @@ struct ServeRefusalTests {
         #expect(try RawClient(port: daemon.port).ask("PING") == "OK")
     }
 
+    @Test("a folder that cannot hold its data, in plain words, and says what to do")
+    func badFolder() throws {
+        let folder = try TestFolder("bad-data")
+        let file = "\(folder.path)/file"
+        try Data().write(to: URL(fileURLWithPath: file))
+        for (path, reason) in [
+            (file, "is a file"), ("\(file)/below", "File exists"), ("/proc/x", "No such file or directory"),
+        ] {
+            let result = try serve("--listen", "127.0.0.1:0", "--data-directory", path)
+            #expect(result.status == 1, "\(path): \(result.error)")
+            #expect(result.output == "")
+            #expect(!result.error.contains("NSCocoa") && !result.error.contains("Error Domain"), "\(result.error)")
+            #expect(result.error.contains("older"), "the hint names a folder: \(result.error)")
+            if reason != "is a file" { #expect(result.error.contains(reason), "\(result.error)") }
+        }
+    }
+
     @Test("a port that is taken, and says what to do")
     func portInUse() throws {
         let database = try TestDatabase.migrated()
@@ -114,7 +131,7 @@ struct ServeRefusalTests {
         let daemon = try DaemonProcess(directory: URL(fileURLWithPath: folder.path))
         let client = try RawClient(port: daemon.port)
         let result = try serve("--listen", "127.0.0.1:0", "--data-directory", folder.path)
-        #expect(result.status == 4)
+        #expect(result.status == 1)
         #expect(result.output == "")
         #expect(result.error.contains("process \(daemon.processID) runs a PostgreSQL in"), "\(result.error)")
         #expect(try client.ask("REGISTER").hasPrefix("OK "))

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// What the devices of one player do over time: a random source of pushes, good ones and bad ones.
 ///

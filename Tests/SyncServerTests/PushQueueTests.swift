@@ -8,6 +8,7 @@ import Wire
 
 private final class NoOrigin: PushOrigin {
     func pushFinished(_ request: RequestID, _ result: PushResult) {}
+    func deviceVerified(at moment: ContinuousClock.Instant) {}
 }
 
 /// Pushes with a running number in `base`, so that a test sees their order.

@@ -107,6 +107,10 @@ struct RuleTests {
             earlier: [push(-10), push(-20, by: tablet), push(-5, base: 1)], push: push(-20, by: tablet),
             outcome: .repeated, first: .lost, revision: 2, stamp: -20, rival: 1, head: 3, isHeadTold: true),
         Case(
+            testDescription: "a push that lost with a later clock than the head's is known again",
+            earlier: [push(-10), push(-1, base: 0, by: tablet)], push: push(-1, base: 0, by: tablet),
+            outcome: .repeated, first: .lost, revision: 2, stamp: -1, rival: 1, head: 1, isHeadTold: true),
+        Case(
             testDescription: "repeats are looked at before the base",
             earlier: [push(-10), push(-10, game: "other")], push: push(-10, base: 2), outcome: .repeated,
             first: .created, revision: 1, stamp: -10, head: 1),

@@ -58,16 +58,18 @@ struct RuleDatabase {
             """, parameters)
     }
 
-    /// Pushes a batch; `arrived` is the server's clock, nil the real one.
-    func push(_ batch: [Push], arrived: Int64? = nil) throws -> [Answer] {
-        try Self.push(batch, arrived: arrived, on: connection)
+    /// Pushes a batch; `arrived` is the server's clock, nil the real one; the devices that were `verified` are vouched for.
+    func push(_ batch: [Push], arrived: Int64? = nil, verified: Set<UUID> = []) throws -> [Answer] {
+        try Self.push(batch, arrived: arrived, verified: verified, on: connection)
     }
 
     /// The same on another connection.
-    static func push(_ batch: [Push], arrived: Int64? = nil, on connection: BlockingConnection) throws -> [Answer] {
+    static func push(
+        _ batch: [Push], arrived: Int64? = nil, verified: Set<UUID> = [], on connection: BlockingConnection
+    ) throws -> [Answer] {
         let rows = try connection.query(
-            "SELECT * FROM push($1, $2, $3, $4, $5, $6, $7, $8, $9\(arrived == nil ? "" : ", $10"))",
-            parameters(batch, arrived: arrived))
+            "SELECT * FROM push($1, $2, $3, $4, $5, $6, $7, $8, $9, \(arrived == nil ? "" : "arrived => $11, ")verified_in => $10)",
+            parameters(batch, arrived: arrived, verified: verified))
         guard rows.rowCount == batch.count else {
             throw DatabaseError(.protocol, "\(rows.rowCount) answers to \(batch.count) pushes")
         }
@@ -77,8 +79,8 @@ struct RuleDatabase {
         }
     }
 
-    private static func parameters(_ batch: [Push], arrived: Int64?) -> ParameterList {
-        var arrays = [BinaryArray.Element.uuid, .uuid, .text, .text, .timestamptz, .int8, .int4, .json]
+    private static func parameters(_ batch: [Push], arrived: Int64?, verified: Set<UUID>) -> ParameterList {
+        var arrays = [BinaryArray.Element.uuid, .uuid, .text, .text, .timestamptz, .int8, .int4, .json, .bool]
             .map { BinaryArray(of: $0) }
         for push in batch {
             arrays[0].append(push.game.player)
@@ -89,6 +91,7 @@ struct RuleDatabase {
             if let base = push.base { arrays[5].append(base) } else { arrays[5].appendNull() }
             arrays[6].append(push.schema)
             if let state = push.state { arrays[7].append(state) } else { arrays[7].appendNull() }
+            arrays[8].append(verified.contains(push.device))
         }
         var parameters = ParameterList()
         parameters.append(batch.first?.game.player ?? UUID())

@@ -1,7 +1,9 @@
+import Dispatch
 import EventLoop
+import Foundation
 
-/// TCP lines on libevent, on a loop of its own that runs only while its owner waits. The one file of this module that
-/// knows EventLoop.
+/// TCP lines on libevent: on a loop of its own that runs only while its owner waits, or on the loop of an
+/// ``EventLoopThread``. The one file of this module that knows EventLoop.
 final class EventLoopTransport: BlockingTransport {
     private let loop: EventLoop
     private weak var delegate: (any LineTransportDelegate)?
@@ -12,14 +14,22 @@ final class EventLoopTransport: BlockingTransport {
 
     /// Begins to connect.
     /// - Parameter delegate: kept weakly.
-    init(
+    convenience init(
         to server: ServerAddress, within timeout: Duration, delegate: any LineTransportDelegate
     ) throws(ClientError) {
         do throws(EventLoopError) {
-            loop = try EventLoop()
+            self.init(on: try EventLoop(), to: server, within: timeout, delegate: delegate)
         } catch {
             throw .unreachable(error.message)
         }
+    }
+
+    /// Begins to connect.
+    /// - Parameter delegate: kept weakly.
+    init(
+        on loop: EventLoop, to server: ServerAddress, within timeout: Duration, delegate: any LineTransportDelegate
+    ) {
+        self.loop = loop
         self.delegate = delegate
         connector = Connector(on: loop, host: server.host, port: server.port, timeout: timeout) { [unowned self] in
             // Safe: the connector is this object's own, and calls nothing once it is released.
@@ -87,5 +97,66 @@ extension EventLoopTransport: ConnectionDelegate {
     func ended(_ reason: Connection.EndReason, on connection: Connection) {
         self.connection = nil
         delegate?.ended(.closed)
+    }
+}
+
+/// A thread that runs a loop; it sleeps while there is nothing to do.
+final class EventLoopThread: ConnectionThread {
+    /// The loop, which is touched on its own thread only: by posted work and by what that work made.
+    private final class Confined: @unchecked Sendable {
+        let loop: EventLoop
+        init(_ loop: EventLoop) { self.loop = loop }
+    }
+
+    private let confined: Confined
+    private let remote: EventLoop.Remote
+
+    /// Starts the thread.
+    init(name: String) throws(ClientError) {
+        let loop: EventLoop
+        do throws(EventLoopError) {
+            loop = try EventLoop()
+        } catch {
+            throw .unreachable(error.message)
+        }
+        let confined = Confined(loop)
+        self.confined = confined
+        remote = loop.remote
+        let thread = Thread { confined.loop.run() }
+        thread.name = name
+        thread.start()
+    }
+
+    func post(_ work: @escaping @Sendable () -> Void) {
+        remote.post(work)
+    }
+
+    func end() {
+        let confined = confined
+        remote.post { confined.loop.stop() }
+    }
+
+    func connect(
+        to server: ServerAddress, within timeout: Duration, delegate: any LineTransportDelegate
+    ) throws(ClientError) -> any LineTransport {
+        EventLoopTransport(on: confined.loop, to: server, within: timeout, delegate: delegate)
+    }
+
+    func makeTimer(_ handler: @escaping () -> Void) -> any ThreadTimer {
+        EventLoopTimer(EventLoop.Timer(on: confined.loop, after: .seconds(3_600), handler))
+    }
+}
+
+private final class EventLoopTimer: ThreadTimer {
+    private let timer: EventLoop.Timer
+
+    init(_ timer: EventLoop.Timer) {
+        self.timer = timer
+        timer.cancel()
+    }
+
+    func schedule(after delay: Duration?) {
+        guard let delay else { return timer.cancel() }
+        timer.reschedule(after: delay)
     }
 }

@@ -34,3 +34,26 @@ protocol BlockingTransport: LineTransport {
     /// - Returns: whether the condition holds.
     func run(until condition: () -> Bool, timeout: Duration) -> Bool
 }
+
+/// A thread, or a serial queue, for one sync engine to live on; with ``LineTransport`` all that a platform has to bring.
+///
+/// ``post(_:)`` and ``end()`` may be called from anywhere, the other methods on the thread only.
+protocol ConnectionThread: Sendable {
+    /// Runs work on the thread, in the order of the calls of one thread, never inside the call.
+    func post(_ work: @escaping @Sendable () -> Void)
+    /// Ends the thread after what was posted before.
+    func end()
+    /// Begins to connect.
+    /// - Parameter delegate: kept weakly; hears of everything on the thread.
+    func connect(
+        to server: ServerAddress, within timeout: Duration, delegate: any LineTransportDelegate
+    ) throws(ClientError) -> any LineTransport
+    /// Makes a timer that calls a closure on the thread; it ends with its release.
+    func makeTimer(_ handler: @escaping () -> Void) -> any ThreadTimer
+}
+
+/// Calls a closure at a time.
+protocol ThreadTimer: AnyObject {
+    /// Sets the time, in place of the one before; nil: never.
+    func schedule(after delay: Duration?)
+}

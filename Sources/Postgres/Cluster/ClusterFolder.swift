@@ -14,18 +14,37 @@ struct ClusterFolder {
     /// server runs as another user.
     init(_ path: String) throws(ClusterError) {
         self.path = path
-        let files = FileManager.default
-        if !files.fileExists(atPath: path) {
-            do { try files.createDirectory(atPath: path, withIntermediateDirectories: true) } catch {
-                throw ClusterError("cannot make the folder \(path): \(error)")
-            }
-            chmod(path, SystemUser.isRoot ? 0o711 : 0o700)
-        }
+        try Self.make(path)
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-            throw ClusterError("\(path) is not a folder")
+            throw ClusterError("\(path) is not a folder", hint: "Move it away, or choose another folder.")
         }
         if SystemUser.isRoot && status.st_mode & S_IXOTH == 0 { chmod(path, status.st_mode & 0o7777 | S_IXOTH) }
+    }
+
+    /// Makes a folder and those above it that are missing. The last one is closed to others but for passing through, where root
+    /// makes it.
+    private static func make(_ path: String) throws(ClusterError) {
+        var status = stat()
+        if stat(path, &status) == 0 { return }
+        let parents = path.indices.dropFirst().filter { path[$0] == "/" }.map { String(path[..<$0]) }
+        for folder in parents + [path] {
+            if stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { continue }
+            let isLast = folder == path
+            if mkdir(folder, isLast ? (SystemUser.isRoot ? 0o711 : 0o700) : 0o777) == 0 {
+                // Whatever the umask says: the server's user passes through.
+                if isLast { chmod(folder, SystemUser.isRoot ? 0o711 : 0o700) }
+                continue
+            }
+            let code = errno
+            let hint =
+                switch code {
+                case EEXIST, ENOTDIR: "A file is in the way. Move it away, or choose another folder."
+                case ENOSPC, EDQUOT: "Make room there, or choose another folder."
+                default: "Choose a folder that this user may write in."
+                }
+            throw ClusterError("cannot make the folder \(folder): \(String(cString: strerror(code)))", hint: hint)
+        }
     }
 
     /// Takes the lock of whoever starts the server here. Gone with that process, so a holder is alive; but for a moment
@@ -75,7 +94,10 @@ struct ClusterFolder {
         // We hold the lock that an initdb would hold, so this one was interrupted.
         do {
             if files.fileExists(atPath: unfinishedData) { try files.removeItem(atPath: unfinishedData) }
-        } catch { throw ClusterError("cannot remove \(unfinishedData): \(error)") }
+        } catch {
+            throw ClusterError(
+                "cannot remove \(unfinishedData), which an interrupted start left behind", hint: "Remove it by hand.")
+        }
         if files.fileExists(atPath: data) {
             guard let version = SmallFile.read("\(data)/PG_VERSION").flatMap({ Int($0.prefix { $0.isNumber }) }) else {
                 throw ClusterError(

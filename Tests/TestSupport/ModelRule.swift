@@ -3,37 +3,62 @@ import Foundation
 /// The push rule a second time, as a pure value, written from Documentation/conflicts.md and not from the SQL.
 ///
 /// Plain on purpose: the cases stand in the order of the table there.
-struct ModelRule {
+package struct ModelRule {
     /// A game: who, of which type, which one.
-    struct GameKey: Hashable {
-        var player: UUID
-        var collection: String
-        var id: String
+    package struct GameKey: Hashable {
+        package var player: UUID
+        package var collection: String
+        package var id: String
+
+        package init(player: UUID, collection: String, id: String) {
+            self.player = player
+            self.collection = collection
+            self.id = id
+        }
     }
 
     /// One save, as a device pushes it.
-    struct Push: Equatable {
-        var game: GameKey
-        var device: UUID
+    package struct Push: Equatable {
+        package var game: GameKey
+        package var device: UUID
         /// Microseconds since 1970 by the device's clock.
-        var saved: Int64
+        package var saved: Int64
         /// nil: the device does not say.
-        var base: Int64?
-        var schema: Int32 = 1
+        package var base: Int64?
+        package var schema: Int32 = 1
         /// nil: a delete.
-        var state: [UInt8]?
+        package var state: [UInt8]?
+
+        package init(
+            game: GameKey, device: UUID, saved: Int64, base: Int64? = nil, schema: Int32 = 1, state: [UInt8]? = nil
+        ) {
+            self.game = game
+            self.device = device
+            self.saved = saved
+            self.base = base
+            self.schema = schema
+            self.state = state
+        }
     }
 
     /// One accepted push.
-    struct Version: Equatable {
-        var revision: Int64
-        var push: Push
-        var stamp: Int64
-        var outcome: Outcome
-        var rival: Int64?
+    package struct Version: Equatable {
+        package var revision: Int64
+        package var push: Push
+        package var stamp: Int64
+        package var outcome: Outcome
+        package var rival: Int64?
+
+        package init(revision: Int64, push: Push, stamp: Int64, outcome: Outcome, rival: Int64? = nil) {
+            self.revision = revision
+            self.push = push
+            self.stamp = stamp
+            self.outcome = outcome
+            self.rival = rival
+        }
 
         /// What conflicts compare.
-        func isGreater(than other: Version) -> Bool {
+        package func isGreater(than other: Version) -> Bool {
             if stamp != other.stamp { return stamp > other.stamp }
             if push.saved != other.push.saved { return push.saved > other.push.saved }
             return Self.bytes(push.device).lexicographicallyPrecedes(Self.bytes(other.push.device)) == false
@@ -46,7 +71,7 @@ struct ModelRule {
     }
 
     /// How a push fared.
-    enum Outcome: String {
+    package enum Outcome: String {
         case created, advanced, won, lost, repeated
         case baseMismatch = "base-mismatch"
         case savedReused = "saved-reused"
@@ -57,33 +82,45 @@ struct ModelRule {
     }
 
     /// What the device is told.
-    struct Answer: Equatable {
-        var outcome: Outcome
-        var first: Outcome?
-        var revision: Int64?
-        var stamp: Int64?
-        var rival: Int64?
+    package struct Answer: Equatable {
+        package var outcome: Outcome
+        package var first: Outcome?
+        package var revision: Int64?
+        package var stamp: Int64?
+        package var rival: Int64?
         /// With `lost`, now or the first time: the head as it stands after the batch.
-        var head: Version?
+        package var head: Version?
+
+        package init(
+            outcome: Outcome, first: Outcome? = nil, revision: Int64? = nil, stamp: Int64? = nil, rival: Int64? = nil,
+            head: Version? = nil
+        ) {
+            self.outcome = outcome
+            self.first = first
+            self.revision = revision
+            self.stamp = stamp
+            self.rival = rival
+            self.head = head
+        }
     }
 
     /// A player's versions are numbered 1, 2, 3 …; pruned ones are missing from the list, their numbers are not reused.
-    struct Player {
-        var devices: Set<UUID> = []
-        var lastRevision: Int64 = 0
-        var heads: [GameKey: Int64] = [:]
+    package struct Player {
+        package var devices: Set<UUID> = []
+        package var lastRevision: Int64 = 0
+        package var heads: [GameKey: Int64] = [:]
         /// Ascending by revision.
-        private(set) var versions: [Version] = []
+        package private(set) var versions: [Version] = []
         private var byGame: [GameKey: [Version]] = [:]
 
-        init(devices: Set<UUID> = [], lastRevision: Int64 = 0) {
+        package init(devices: Set<UUID> = [], lastRevision: Int64 = 0) {
             self.devices = devices
             self.lastRevision = lastRevision
         }
 
-        func versions(of game: GameKey) -> [Version] { byGame[game, default: []] }
+        package func versions(of game: GameKey) -> [Version] { byGame[game, default: []] }
 
-        func version(_ revision: Int64) -> Version? {
+        package func version(_ revision: Int64) -> Version? {
             var (low, high) = (0, versions.count)
             while low < high {
                 let middle = (low + high) / 2
@@ -92,12 +129,12 @@ struct ModelRule {
             return low < versions.count && versions[low].revision == revision ? versions[low] : nil
         }
 
-        mutating func append(_ version: Version) {
+        package mutating func append(_ version: Version) {
             versions.append(version)
             byGame[version.push.game, default: []].append(version)
         }
 
-        mutating func prune(_ revision: Int64) {
+        package mutating func prune(_ revision: Int64) {
             guard let version = version(revision) else { return }
             versions.removeAll { $0.revision == revision }
             byGame[version.push.game]?.removeAll { $0.revision == revision }
@@ -105,26 +142,28 @@ struct ModelRule {
     }
 
     /// The server's clock plus this is as late as a stamp may be, unless its base is later.
-    static let tolerance: Int64 = 5_000_000
+    package static let tolerance: Int64 = 5_000_000
     /// From the year 1 to the year 9999.
-    static let savedRange: Range<Int64> = -62_135_596_800_000_000..<253_402_300_800_000_000
+    package static let savedRange: Range<Int64> = -62_135_596_800_000_000..<253_402_300_800_000_000
 
-    private(set) var players: [UUID: Player] = [:]
+    package private(set) var players: [UUID: Player] = [:]
 
-    mutating func register(player: UUID, devices: Set<UUID>) {
+    package init() {}
+
+    package mutating func register(player: UUID, devices: Set<UUID>) {
         players[player] = Player(devices: devices)
     }
 
-    mutating func revoke(device: UUID, of player: UUID) {
+    package mutating func revoke(device: UUID, of player: UUID) {
         players[player]?.devices.remove(device)
     }
 
-    mutating func prune(_ revision: Int64, of player: UUID) {
+    package mutating func prune(_ revision: Int64, of player: UUID) {
         players[player]?.prune(revision)
     }
 
     /// Takes a batch that arrived at once, with at most one push of a game. No push of it has seen another's version.
-    mutating func push(_ batch: [Push], arrived: Int64) -> [Answer] {
+    package mutating func push(_ batch: [Push], arrived: Int64) -> [Answer] {
         var before: [UUID: Player] = [:]
         for push in batch { before[push.game.player] = players[push.game.player] }
         var answers = batch.map { answer($0, players: before, arrived: arrived) }
@@ -190,12 +229,12 @@ struct ModelRule {
 
 extension ModelRule.GameKey {
     /// By bytes, as the database compares, and not by Unicode's equivalence.
-    static func == (one: Self, other: Self) -> Bool {
+    package static func == (one: Self, other: Self) -> Bool {
         one.player == other.player && one.collection.utf8.elementsEqual(other.collection.utf8)
             && one.id.utf8.elementsEqual(other.id.utf8)
     }
 
-    func hash(into hasher: inout Hasher) {
+    package func hash(into hasher: inout Hasher) {
         hasher.combine(player)
         for byte in collection.utf8 { hasher.combine(byte) }
         for byte in id.utf8 { hasher.combine(byte) }

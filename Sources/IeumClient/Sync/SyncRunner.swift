@@ -1,0 +1,183 @@
+import Wire
+
+/// The shell of a ``SyncCore``: carries out its actions on a thread of its own, where everything here happens.
+///
+/// `@unchecked Sendable`: the reference goes to other threads only to be posted back; see ``ConnectionThread``.
+final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
+    private let thread: any ConnectionThread
+    private let server: ServerAddress
+    private let storage: any SyncStorage
+    private let hub: SyncHub
+    private var core: SyncCore
+    private var transport: (any LineTransport)?
+    private var timer: (any ThreadTimer)?
+    private var isDue = false
+    private var isOver = false
+
+    init(
+        on thread: any ConnectionThread, server: ServerAddress, storage: any SyncStorage, hub: SyncHub, core: SyncCore
+    ) {
+        self.thread = thread
+        self.server = server
+        self.storage = storage
+        self.hub = hub
+        self.core = core
+    }
+
+    // MARK: From the engine, on the thread
+
+    func start() {
+        event { core, now in core.start(try storage.syncPoint(), at: now) }
+    }
+
+    func stop() {
+        event { $0.stop(at: $1) }
+    }
+
+    func retryNow() {
+        event { $0.retryNow(at: $1) }
+    }
+
+    /// The app saved something, or may have.
+    func saved() {
+        event { core, now in core.savedLocally(try storage.syncPoint(), at: now) }
+    }
+
+    func wait(_ id: SyncCore.WaiterID) {
+        event { core, now in
+            core.savedLocally(try storage.syncPoint(), at: now)
+            core.wait(id, at: now)
+        }
+    }
+
+    func cancelWait(_ id: SyncCore.WaiterID) {
+        event { core, _ in core.cancelWait(id) }
+    }
+
+    func ask(_ command: Command, for id: SyncCore.QueryID) {
+        event { $0.ask(command, for: id, at: $1) }
+    }
+
+    /// Ends for good.
+    func end() {
+        stop()
+        isOver = true
+        perform()
+        timer = nil
+        thread.end()
+    }
+
+    // MARK: From the connection
+
+    func lineReceived(_ line: Span<UInt8>) {
+        core.lineReceived(line, at: .now)
+        // Carried out when all lines that came together are read: what belongs together is stored together.
+        schedule()
+    }
+
+    func lineTooLong() {
+        event { $0.lineTooLong(at: $1) }
+    }
+
+    func ended(_ end: TransportEnd) {
+        event { $0.connectionEnded(end, at: $1) }
+    }
+
+    // MARK: Actions
+
+    private func event(_ body: (inout SyncCore, SyncMoment) throws -> Void) {
+        guard !isOver else { return }
+        do {
+            try body(&core, .now)
+        } catch {
+            hub.failed(error)
+        }
+        schedule()
+    }
+
+    private func schedule() {
+        guard !isDue else { return }
+        isDue = true
+        thread.post { self.perform() }
+    }
+
+    private func perform() {
+        isDue = false
+        while !core.actions.isEmpty {
+            let actions = core.actions
+            core.actions = []
+            for action in actions { perform(action) }
+        }
+        hub.noticed(core.trouble)
+        let timer = self.timer ?? thread.makeTimer { [unowned self] in self.timePassed() }
+        self.timer = timer
+        timer.schedule(after: core.deadline.map { max($0 - .now, .zero) })
+    }
+
+    private func timePassed() {
+        // Another process may have saved something, of which nobody is told.
+        event { core, now in
+            core.timePassed(to: now)
+            if core.phase == .ready { core.savedLocally(try storage.syncPoint(), at: now) }
+        }
+    }
+
+    private func perform(_ action: SyncCore.Action) {
+        switch action {
+        case .connect: connect()
+        case .send(let bytes): transport?.send(bytes)
+        case .setMaxLineBytes(let count): transport?.setMaxLineBytes(count)
+        case .disconnect:
+            transport?.close()
+            transport = nil
+        case .meet, .readUnanswered, .takeOutgoing, .acknowledge, .refuse, .apply, .startOver, .readErrands, .settle:
+            do {
+                try store(action)
+            } catch {
+                hub.failed(error)
+                core.storageFailed(at: .now)
+            }
+        case .tell(let status): hub.tell(status)
+        case .tellSignedOut(let reason): hub.tellSignedOut(reason)
+        case .answer(let id, let result): hub.answer(id, result)
+        case .finishWaiter(let id, let failure): hub.finish(id, failure)
+        }
+    }
+
+    private func connect() {
+        do throws(ClientError) {
+            transport = try thread.connect(to: server, within: core.settings.connecting, delegate: self)
+        } catch {
+            core.connectionEnded(.unreachable(error.message), at: .now)
+        }
+    }
+
+    private func store(_ action: SyncCore.Action) throws {
+        switch action {
+        case .meet(let signIn, let epoch, let offset):
+            let result: Result<SyncPoint, SyncStorageError>
+            do {
+                result = .success(try storage.meet(signIn, epoch: epoch, clockOffset: offset))
+            } catch let error as SyncStorageError {
+                result = .failure(error)
+            }
+            core.met(result, at: .now)
+        case .readUnanswered: core.unanswered(try storage.unanswered(), at: .now)
+        case .takeOutgoing(let limit, let bytes):
+            let pushes = try storage.takeOutgoing(limit: limit, bytes: bytes)
+            core.taken(pushes, try storage.syncPoint(), at: .now)
+        case .acknowledge(let answers): stored(try storage.acknowledge(answers))
+        case .refuse(let push, let error): stored(try storage.refuse(push, error))
+        case .apply(let page, let since): stored(try storage.apply(page, since: since))
+        case .startOver(let epoch): stored(try storage.startOver(epoch: epoch))
+        case .readErrands(let limit): core.errandsRead(try storage.errands(limit: limit), at: .now)
+        case .settle(let errand, let result): stored(try storage.settle(errand, result))
+        case .connect, .send, .setMaxLineBytes, .disconnect, .tell, .tellSignedOut, .answer, .finishWaiter: break
+        }
+    }
+
+    private func stored(_ point: SyncPoint) {
+        hub.eventsAreThere(upTo: point.lastEvent)
+        core.stored(point, at: .now)
+    }
+}

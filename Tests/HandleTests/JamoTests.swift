@@ -1,7 +1,0 @@
-import Handle
-import Testing
-
-@Test("a jamo keeps its letter")
-func letter() {
-    #expect(Jamo(letter: "ㅅ").letter == "ㅅ")
-}
