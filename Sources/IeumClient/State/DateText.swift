@@ -10,9 +10,11 @@ enum DateText {
 
     /// Microseconds since 1970; nil outside the range.
     static func microseconds(_ date: Date) -> Int64? {
-        let since2001 = (date.timeIntervalSinceReferenceDate * 1_000_000).rounded()
-        guard since2001 > -1e18, since2001 < 1e18 else { return nil }
-        let micros = Int64(since2001) + referenceMicros
+        // Seconds and their fraction apart: multiplied as one they would lose a microsecond before 1900.
+        let seconds = date.timeIntervalSinceReferenceDate.rounded(.down)
+        guard seconds > -1e12, seconds < 1e12 else { return nil }
+        let fraction = ((date.timeIntervalSinceReferenceDate - seconds) * 1_000_000).rounded()
+        let micros = Int64(seconds) * 1_000_000 + Int64(fraction) + referenceMicros
         return (earliest...latest).contains(micros) ? micros : nil
     }
 

@@ -26,6 +26,7 @@ public final class GameStore: Sendable {
     private let writer: StoreWriter
     private let readers: ReaderPool?
     private let hooks = Mutex<[@Sendable (StoreCommit) -> Void]>([])
+    let savedHook = Mutex<(@Sendable () -> Void)?>(nil)
 
     /// Opens a store, or makes it.
     /// - Parameters:
@@ -175,6 +176,7 @@ public final class GameStore: Sendable {
             }
         }
         if !commit.collections.isEmpty { tell(commit) }
+        if !commit.rows.isEmpty { savedHook.withLock { $0 }?() }
         return value
     }
 
@@ -255,8 +257,12 @@ public final class GameStore: Sendable {
         StoreReader(connection: connection, memory: memory, schemaVersion: schemaVersion, upgrade: upgrade)
     }
 
-    /// Takes note of damage for the next opening.
+    /// Takes note of damage for the next opening, and gives what SQLite says one type.
     private func noticed(_ error: any Error) -> any Error {
+        if let failure = error as? SyncStatements.Failure {
+            let path = writer.connection.path
+            return noticed(StoreError(sqlite: failure.code, message: failure.description, path: path, context: "sync"))
+        }
         if let error = error as? StoreError, error.kind == .damaged, let url {
             StoreFile(path: url.path).suspectDamage()
         }

@@ -19,6 +19,7 @@ struct StoreFile {
             unsent INTEGER NOT NULL, change INTEGER NOT NULL, PRIMARY KEY (collection, id));
         CREATE INDEX games_latest ON games (collection, timestamp, id, change) WHERE state IS NOT NULL;
         INSERT INTO meta (key, value) VALUES ('change', 0);
+
         """
 
     let path: String
@@ -79,7 +80,7 @@ struct StoreFile {
         try connection.script("BEGIN IMMEDIATE")
         // Another process may have been faster.
         if try connection.integer("PRAGMA application_id") != Self.applicationID {
-            try connection.script(Self.schema)
+            try connection.script(Self.schema + SyncTables.schema)
             try connection.script(
                 "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(Self.format)")
         }

@@ -8,7 +8,7 @@ public final class StoreTransaction {
     let connection: SQLiteConnection
     let memory: StateMemory
     let schemaVersion: Int32
-    let clock: @Sendable () -> Timestamp
+    package var clock: @Sendable () -> Timestamp
     let upgrade: StateUpgrade?
     private(set) var rows: [GameKey: Int64] = [:]
     private var clockOffset: Int64?
