@@ -55,7 +55,8 @@ let package = Package(
             dependencies: ["Migrator", "SyncServer", "Postgres", "TestSupport", "migrate-probe"],
             exclude: ["Corpus"]),
         .testTarget(name: "SyncServerTests", dependencies: ["SyncServer", "TestSupport"]),
-        .testTarget(name: "IeumClientTests", dependencies: ["IeumClient", "EventLoop", "Wire", "ieum", "TestSupport"]),
+        .testTarget(
+            name: "IeumClientTests", dependencies: ["IeumClient", "CSQLite", "EventLoop", "Wire", "ieum", "TestSupport"]),
         .testTarget(name: "HandleTests", dependencies: ["Handle", "IeumClient", "TestSupport"]),
         .executableTarget(name: "sync-probe", dependencies: ["IeumClient", "Wire"], path: "Tests/SyncProbe"),
         .testTarget(

@@ -1,8 +1,8 @@
 /// The characters of a JSON string.
-enum JSONString {
+package enum JSONString {
     /// Undoes the escapes of what stands between a string's quotes; `nil` if an escape is unknown, `\u0000` or half a
     /// surrogate pair. The bytes must be valid UTF-8.
-    static func unescape(_ text: Span<UInt8>) -> [UInt8]? {
+    package static func unescape(_ text: Span<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count)
         var index = 0

@@ -1,0 +1,137 @@
+import Foundation
+import Wire
+
+/// Turns values into states and back.
+package enum StateCoder {
+    /// The bytes of a value: keys sorted, no white space.
+    package static func encode<Game: Persistable>(_ game: Game) throws(StoreError) -> [UInt8] {
+        let bytes: [UInt8]
+        do {
+            bytes = try encode(value: game.persistedObject())
+        } catch {
+            throw notEncodable(game, error)
+        }
+        // What a server could not take is refused here, where the app can still do something about it.
+        do throws(JSONCheck.Failure) {
+            try JSONCheck.check(bytes.span)
+        } catch {
+            throw StoreError(
+                .notEncodable, "\(Game.self) \(game.id) cannot be stored: \(error.reason.message)", place: place(game))
+        }
+        guard bytes.first == UInt8(ascii: "{") else {
+            throw StoreError(
+                .notEncodable, "\(Game.self) \(game.id) cannot be stored: it encodes to no object", place: place(game))
+        }
+        return bytes
+    }
+
+    /// A value from its state.
+    package static func decode<Game: Persistable>(_ type: Game.Type, id: String, _ state: [UInt8]) throws(StoreError)
+        -> Game
+    {
+        do throws(StoreError) {
+            _ = try RawJSON(checking: state)
+        } catch {
+            throw StoreError(
+                .invalidState, "\(Game.self) of \(Game.collection) \(id) cannot be read: \(error.message)",
+                hint: "The state is kept as it is.",
+                place: StoreError.Place(collection: Game.collection, id: id, type: "\(Game.self)", property: ""))
+        }
+        do {
+            return try Game(persistedObject: decode(value: Game.PersistedObject.self, state))
+        } catch {
+            throw DecodingTrouble(type: Game.self, id: id, state: state).error(error)
+        }
+    }
+
+    /// What is left of a state when it is decoded and encoded again; the value's own bytes.
+    static func known<Game: Persistable>(_ type: Game.Type, id: String, _ state: [UInt8]) throws(StoreError) -> [UInt8]
+    {
+        try encode(decode(type, id: id, state))
+    }
+
+    /// Decodes any value; a missing key takes its default.
+    package static func decode<Value: Decodable>(value type: Value.Type, _ bytes: [UInt8]) throws -> Value {
+        let data = Data(bytes)
+        do {
+            return try decoder.decode(Value.self, from: data)
+        } catch DecodingError.keyNotFound {
+            let decoder = makeDecoder()
+            if let key = FillingContext.key { decoder.userInfo[key] = FillingContext() }
+            return try decoder.decode(FilledValue<Value>.self, from: data).value
+        }
+    }
+
+    /// Encodes any value.
+    package static func encode(value: some Encodable) throws -> [UInt8] { Array(try encoder.encode(value)) }
+
+    private static let encoder: JSONEncoder = {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+        encoder.dateEncodingStrategy = .custom { date, encoder in
+            var container = encoder.singleValueContainer()
+            guard let text = DateText.text(date) else {
+                throw EncodingError.invalidValue(
+                    date,
+                    EncodingError.Context(
+                        codingPath: encoder.codingPath, debugDescription: "dates are of the years 0000 to 9999"))
+            }
+            try container.encode(text)
+        }
+        return encoder
+    }()
+
+    private static let decoder = makeDecoder()
+
+    private static func makeDecoder() -> JSONDecoder {
+        let decoder = JSONDecoder()
+        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
+            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
+        decoder.dateDecodingStrategy = .custom { decoder in
+            let container = try decoder.singleValueContainer()
+            guard let micros = DateText.microseconds(try container.decode(String.self)) else {
+                throw DecodingError.dataCorruptedError(
+                    in: container, debugDescription: "the text is no date such as 2025-09-30T19:02:11.480000Z")
+            }
+            return DateText.date(micros)
+        }
+        return decoder
+    }
+
+    private static func place<Game: Persistable>(_ game: Game) -> StoreError.Place {
+        StoreError.Place(collection: Game.collection, id: game.id, type: "\(Game.self)", property: "")
+    }
+
+    private static func notEncodable<Game: Persistable>(_ game: Game, _ error: any Error) -> StoreError {
+        var place = place(game)
+        let reason: String
+        if case EncodingError.invalidValue(let value, let context) = error {
+            place.property = context.codingPath.propertyPath
+            place.askedType = "\(Swift.type(of: value))"
+            // Never the value itself: Foundation's text of a `Date` traps on NaN.
+            reason = context.debugDescription
+        } else {
+            reason = "\(error)"
+        }
+        let property = place.property.isEmpty ? "" : ".\(place.property)"
+        return StoreError(
+            .notEncodable, "\(Game.self)\(property) of \(game.id) cannot be stored: \(reason)", place: place)
+    }
+}
+
+extension [any CodingKey] {
+    /// The path as one would write it in Swift: `answerBoard[0][3].letter`.
+    var propertyPath: String {
+        var path = ""
+        for key in self {
+            if let index = key.intValue {
+                path += "[\(index)]"
+            } else {
+                path += path.isEmpty ? key.stringValue : ".\(key.stringValue)"
+            }
+        }
+        return path
+    }
+}

@@ -1,0 +1,250 @@
+import CSQLite
+import Wire
+
+/// The inside of a ``GameStore/write(_:)``: what is saved here is on disk as a whole, or not at all.
+///
+/// Valid during the call that it is handed to, and on its thread.
+public final class StoreTransaction {
+    let connection: SQLiteConnection
+    let memory: StateMemory
+    let schemaVersion: Int32
+    package var clock: @Sendable () -> Timestamp
+    let upgrade: StateUpgrade?
+    private(set) var rows: [GameKey: Int64] = [:]
+    private var clockOffset: Int64?
+    /// The collections whose visible rows have changed.
+    package private(set) var changed: Set<String> = []
+    private var isOpen = true
+
+    init(_ store: GameStore, _ writer: StoreWriter) {
+        connection = writer.connection
+        memory = store.memory
+        schemaVersion = store.schemaVersion
+        clock = store.clock
+        upgrade = store.upgrade
+    }
+
+    // MARK: Saving
+
+    /// Saves a value. One that says the same as what is stored changes nothing at all.
+    /// - Throws: ``StoreError``, of kind `newerSchema`, `typeMismatch` and so on when what is stored under the id cannot
+    ///   be read: it is not overwritten. Delete it first if that is meant.
+    public func save<Game: Persistable>(_ game: Game) throws(StoreError) {
+        try checkOpen()
+        let key = try Game.key(game.id)
+        let new = try StateCoder.encode(game)
+        let time = try Self.micros(game)
+        guard let row = try readHead(key, comparing: new) else {
+            try insert(key, state: new, timestamp: time)
+            memory.remember(key, StateMemory.Entry(change: rows[key] ?? 0, state: new, known: new))
+            return
+        }
+        guard !row.isSame else { return }
+        var state = new
+        if !row.isDeleted {
+            let (old, known) = try stored(Game.self, key, row)
+            let carried = UnknownKeys.carried(
+                from: RawJSON(trusted: old[...]), known: RawJSON(trusted: known[...]), into: RawJSON(trusted: new[...]))
+            state = Array(carried.text)
+            if state == old, row.schema == schemaVersion { return }
+        }
+        try update(key, row, state: state, timestamp: time)
+        memory.remember(key, StateMemory.Entry(change: rows[key] ?? 0, state: state, known: new))
+    }
+
+    /// Deletes a game, whether it can be read or not. Nothing happens when there is none.
+    /// - Returns: whether there was one.
+    @discardableResult
+    public func delete<Game: Persistable>(_ type: Game.Type, id: String) throws(StoreError) -> Bool {
+        try checkOpen()
+        let key = try Game.key(id)
+        guard let row = try readHead(key, comparing: []), !row.isDeleted else { return false }
+        try update(key, row, state: nil, timestamp: row.timestamp)
+        return true
+    }
+
+    // MARK: Reading
+
+    /// The game with the greatest ``Persistable/timestamp``; nil: there is none. Of several with the same, the one with
+    /// the greatest id.
+    public func latest<Game: Persistable>(_ type: Game.Type) throws(StoreError) -> Game? {
+        try checkOpen()
+        return try reader.latest(type)
+    }
+
+    /// A game; nil: there is none with this id.
+    public func object<Game: Persistable>(_ type: Game.Type, id: String) throws(StoreError) -> Game? {
+        try checkOpen()
+        return try reader.object(type, id: id)
+    }
+
+    /// All games of a type by id. See ``GameStore/objects(_:where:sortedBy:)``.
+    public func objects<Game: Persistable>(_ type: Game.Type) throws(StoreError) -> [Game] {
+        try checkOpen()
+        return try reader.objects(type)
+    }
+
+    // MARK: For those who work beside the store
+
+    /// The connection's handle, to run statements of one's own in this transaction.
+    package var handle: OpaquePointer { connection.handle }
+
+    /// Takes note that visible rows of a collection were changed by statements of one's own.
+    package func noteChange(of collection: String) {
+        changed.insert(collection)
+    }
+
+    /// Saves a state as it is, past its type: what a migration or a restored version is stored by.
+    package func save(_ key: GameKey, state: [UInt8]?, timestamp: Int64? = nil) throws(StoreError) {
+        try checkOpen()
+        let time = timestamp ?? state.flatMap { GameStore.timestamp(ofState: $0) }
+        guard let row = try readHead(key, comparing: state ?? []) else {
+            if let state { try insert(key, state: state, timestamp: time ?? clock().microseconds) }
+            return
+        }
+        if row.isSame || (row.isDeleted && state == nil) { return }
+        try update(key, row, state: state, timestamp: time ?? row.timestamp)
+    }
+
+    var reader: StoreReader {
+        StoreReader(connection: connection, memory: memory, schemaVersion: schemaVersion, upgrade: upgrade)
+    }
+
+    func close() { isOpen = false }
+
+    private func checkOpen() throws(StoreError) {
+        guard isOpen else { throw StoreError(.misuse, "the transaction is over") }
+    }
+
+    // MARK: Rows
+
+    private struct Head {
+        var rowid: Int64
+        var isDeleted: Bool
+        var isSame: Bool
+        var schema: Int32
+        var timestamp: Int64
+        var saved: Int64
+        var stamp: Int64?
+        var isUnsent: Bool
+        var device: [UInt8]?
+        var change: Int64
+    }
+
+    private func readHead(_ key: GameKey, comparing state: [UInt8]) throws(StoreError) -> Head? {
+        var head: Head?
+        try connection.rows(
+            """
+            SELECT rowid, state, schema, timestamp, saved, stamp, unsent, device, change FROM games
+             WHERE collection = ? AND id = ?
+            """, [.text(key.collection), .text(key.id)]
+        ) { row in
+            let schema = Int32(clamping: row.integer(2))
+            head = Head(
+                rowid: row.integer(0), isDeleted: row.isNull(1), isSame: row.holds(state, 1) && schema == schemaVersion,
+                schema: schema, timestamp: row.integer(3), saved: row.integer(4),
+                stamp: row.isNull(5) ? nil : row.integer(5), isUnsent: row.integer(6) == 1 || row.integer(6) == 3,
+                device: row.bytes(7), change: row.integer(8))
+        }
+        return head
+    }
+
+    /// What is stored, and what its own type leaves of it.
+    private func stored<Game: Persistable>(_ type: Game.Type, _ key: GameKey, _ row: Head) throws(StoreError)
+        -> (state: [UInt8], known: [UInt8])
+    {
+        if let entry = memory[key, row.change] { return (entry.state, entry.known) }
+        var bytes: [UInt8] = []
+        try connection.rows("SELECT state FROM games WHERE rowid = ?", [.integer(row.rowid)]) { row in
+            bytes = row.bytes(0) ?? []
+        }
+        let state = try reader.current(key, bytes, schema: row.schema)
+        return (state, try StateCoder.known(type, id: key.id, state))
+    }
+
+    private func insert(_ key: GameKey, state: [UInt8], timestamp: Int64) throws(StoreError) {
+        let change = try nextChange()
+        try connection.run(
+            """
+            INSERT INTO games (collection, id, state, timestamp, schema, saved, unsent, change)
+            VALUES (?, ?, ?, ?, ?, ?, 1, ?)
+            """, .text(key.collection), .text(key.id), .bytes(state), .integer(timestamp),
+            .integer(Int64(schemaVersion)), .integer(try now()), .integer(change))
+        note(key, change)
+    }
+
+    private func update(_ key: GameKey, _ row: Head, state: [UInt8]?, timestamp: Int64) throws(StoreError) {
+        let change = try nextChange()
+        try connection.run(
+            """
+            UPDATE games SET state = ?, extra = NULL, timestamp = ?, schema = ?, saved = ?, device = NULL, unsent = 1,
+                   change = ?
+             WHERE rowid = ?
+            """, state.map { .bytes($0) } ?? .null, .integer(timestamp), .integer(Int64(schemaVersion)),
+            .integer(try nextSaved(row)), .integer(change), .integer(row.rowid))
+        note(key, change)
+    }
+
+    private func note(_ key: GameKey, _ change: Int64) {
+        rows[key] = change
+        changed.insert(key.collection)
+    }
+
+    /// The clock's time, corrected by what is known of the server's.
+    private func now() throws(StoreError) -> Int64 {
+        let offset: Int64
+        if let clockOffset {
+            offset = clockOffset
+        } else {
+            offset = try connection.integer("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock_offset'") ?? 0
+            clockOffset = offset
+        }
+        return clock().advanced(byMicroseconds: offset).microseconds
+    }
+
+    /// After every stamp heard of for the game, and after this device's own last save of it.
+    private func nextSaved(_ row: Head) throws(StoreError) -> Int64 {
+        var next = Timestamp(clamping: try now())
+        if let stamp = row.stamp { next = max(next, Timestamp(clamping: stamp).advanced(byMicroseconds: 1)) }
+        if next.microseconds <= row.saved, row.isUnsent ? true : try isOwn(row.device) {
+            next = Timestamp(clamping: row.saved).advanced(byMicroseconds: 1)
+        }
+        return next.microseconds
+    }
+
+    private func isOwn(_ device: [UInt8]?) throws(StoreError) -> Bool {
+        guard let device else { return true }
+        let own = try connection.text("SELECT value FROM meta WHERE key = 'device'").flatMap { DeviceID($0) }
+        return own.map { withUnsafeBytes(of: $0.uuid.uuid) { $0.elementsEqual(device) } } ?? false
+    }
+
+    private func nextChange() throws(StoreError) -> Int64 {
+        let next = try connection.integer("UPDATE meta SET value = value + 1 WHERE key = 'change' RETURNING value")
+        guard let next else {
+            throw StoreError(
+                sqlite: SQLITE_CORRUPT, message: "the counter of changes is gone", path: connection.path,
+                context: "UPDATE meta")
+        }
+        return next
+    }
+
+    private static func micros<Game: Persistable>(_ game: Game) throws(StoreError) -> Int64 {
+        guard let micros = DateText.microseconds(game.timestamp) else {
+            throw StoreError(
+                .notEncodable,
+                "\(Game.self).timestamp of \(game.id) cannot be stored: dates are of the years 0000 to 9999")
+        }
+        return micros
+    }
+}
+
+extension Persistable {
+    /// The game's name; throws `invalidID`.
+    static func key(_ id: String) throws(StoreError) -> GameKey {
+        do throws(WireError) {
+            return try GameKey(collection: collection, id: id)
+        } catch {
+            throw StoreError(.invalidID, "\(Self.self) \(id): \(error.message)", hint: error.hint)
+        }
+    }
+}

@@ -1,0 +1,47 @@
+import Foundation
+import Synchronization
+
+/// The one connection that writes, and its lock.
+///
+/// `@unchecked Sendable`: only who holds the lock touches the connection and what is attached to it.
+final class StoreWriter: @unchecked Sendable {
+    let connection: SQLiteConnection
+    private let lock = NSLock()
+    private let holder = Atomic<UInt>(0)
+    private var attachments: [ObjectIdentifier: AnyObject] = [:]
+
+    init(_ connection: SQLiteConnection) {
+        self.connection = connection
+    }
+
+    deinit {
+        // Statements of others go before the connection does.
+        attachments = [:]
+    }
+
+    /// Keeps an object beside the connection that is made once, e.g. for its prepared statements.
+    func attachment<Object: AnyObject>(_ make: (OpaquePointer) -> Object) -> Object {
+        if let known = attachments[ObjectIdentifier(Object.self)] as? Object { return known }
+        let object = make(connection.handle)
+        attachments[ObjectIdentifier(Object.self)] = object
+        return object
+    }
+
+    /// Runs alone.
+    /// - Throws: ``StoreError`` `misuse` inside itself, where it would wait for ever.
+    func locked<Value>(_ body: () throws -> Value) throws -> Value {
+        let own = UInt(bitPattern: Int(bitPattern: UInt(pthread_self())))
+        guard holder.load(ordering: .relaxed) != own else {
+            throw StoreError(
+                .misuse, "the store was written, or asked, from inside a transaction of its own",
+                hint: "Use the transaction that the closure is handed.")
+        }
+        lock.lock()
+        holder.store(own, ordering: .relaxed)
+        defer {
+            holder.store(0, ordering: .relaxed)
+            lock.unlock()
+        }
+        return try body()
+    }
+}

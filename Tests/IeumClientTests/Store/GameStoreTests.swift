@@ -1,0 +1,207 @@
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+import Wire
+
+@testable import IeumClient
+
+@Suite("GameStore")
+struct GameStoreTests {
+    let folder: TestFolder
+    let url: URL
+
+    init() throws {
+        folder = try TestFolder("store")
+        url = URL(fileURLWithPath: folder.path + "/games.sqlite")
+    }
+
+    @Test("a game that was saved after each key is there as it was at the next launch")
+    func lifecycle() throws {
+        var game = WordGame(timestamp: Date(timeIntervalSinceReferenceDate: 7), answer: "사람")
+        for (column, letter) in "ㅅㅏㄹㅏㅁ".enumerated() {
+            let store = try GameStore(at: url)
+            #expect(try store.latest(WordGame.self) == (column == 0 ? nil : game))
+            game.answerBoard[0][column].letter = String(letter)
+            game.currentColumn = column + 1
+            game.timestamp += 1
+            try store.save(game)
+            #expect(try store.latest(WordGame.self) == game)
+        }
+        let store = try GameStore(at: url)
+        #expect(try store.object(WordGame.self, id: game.id) == game)
+        #expect(try store.count(WordGame.self) == 1)
+        #expect(store.damagedCopy == nil)
+    }
+
+    @Test("saving what is stored already writes nothing and tells nobody")
+    func unchanged() throws {
+        let store = try GameStore(at: url)
+        let game = WordGame(timestamp: Date(timeIntervalSinceReferenceDate: 7), answer: "구름")
+        try store.save(game)
+        let told = Mutex(0)
+        store.whenCommitted { _ in told.withLock { $0 += 1 } }
+        let before = try rows(store)
+        for store in [store, try GameStore(at: url)] {
+            try store.save(game)
+            try store.save(try #require(try store.latest(WordGame.self)))
+        }
+        #expect(try rows(store) == before)
+        #expect(told.withLock { $0 } == 0)
+        try store.save([WordGame(answer: "a"), WordGame(answer: "b")])
+        #expect(told.withLock { $0 } == 1)
+    }
+
+    @Test("each save is later than the last and than every stamp seen, whatever the clock says")
+    func saved() throws {
+        let time = Mutex(Timestamp(clamping: 1_000))
+        let store = try GameStore(path: url.path, schemaVersion: 0, clock: { time.withLock { $0 } })
+        var game = WordGame(answer: "")
+        var last: Int64 = 0
+        for now in [1_000, 1_000, 500, 2_000, 1] as [Int64] {
+            time.withLock { $0 = Timestamp(clamping: now) }
+            game.currentRow += 1
+            try store.save(game)
+            let saved = try number("saved", store)
+            #expect(saved == max(now, last + 1))
+            last = saved
+        }
+        try store.write { transaction in
+            try transaction.connection.run("UPDATE games SET stamp = 9000, unsent = 0, device = x'00'")
+        }
+        game.currentRow += 1
+        try store.save(game)
+        #expect(try number("saved", store) == 9_001)
+        #expect(try number("unsent", store) == 1)
+    }
+
+    @Test("a transaction that fails leaves nothing, and one inside another is refused")
+    func transactions() throws {
+        let store = try GameStore(at: url)
+        struct Stop: Error {}
+        let game = WordGame(answer: "")
+        #expect(throws: Stop.self) {
+            try store.write { transaction in
+                try transaction.save(game)
+                #expect(try transaction.latest(WordGame.self)?.id == game.id)
+                #expect(try store.latest(WordGame.self) == nil)
+                throw Stop()
+            }
+        }
+        #expect(try store.count(WordGame.self) == 0)
+        let error = #expect(throws: StoreError.self) { try store.write { _ in try store.save(game) } }
+        #expect(error?.kind == .misuse)
+        var escaped: StoreTransaction?
+        try store.write { escaped = $0 }
+        #expect(throws: StoreError.self) { try escaped?.save(game) }
+        try store.save(game)
+        #expect(try store.count(WordGame.self) == 1)
+    }
+
+    @Test("deleting keeps the row as unsent, and saving again brings the game back")
+    func deleting() throws {
+        let store = try GameStore(at: url)
+        let game = WordGame(timestamp: Date(timeIntervalSinceReferenceDate: 1), answer: "x")
+        #expect(try store.delete(game) == false)
+        try store.save(game)
+        let saved = try number("saved", store)
+        #expect(try store.delete(game))
+        #expect(try store.delete(game) == false)
+        #expect(try store.latest(WordGame.self) == nil)
+        #expect(try store.objects(WordGame.self).isEmpty)
+        #expect(try number("saved", store) > saved)
+        try store.save(game)
+        #expect(try store.objects(WordGame.self) == [game])
+    }
+
+    @Test("objects come by id, or filtered and sorted as asked")
+    func objects() throws {
+        let store = try GameStore.inMemory()
+        let games = (0..<9).map {
+            WordGame(id: "\($0)", timestamp: Date(timeIntervalSinceReferenceDate: 0), answer: "", currentRow: $0 / 2)
+        }
+        try store.save(games.shuffled())
+        #expect(try store.objects(WordGame.self) == games)
+        #expect(try store.latest(WordGame.self)?.id == "8")
+        let some = try store.objects(
+            WordGame.self, where: { $0.currentRow > 1 }, sortedBy: .descending(\.currentRow), .ascending(\.id))
+        #expect(some.map(\.id) == ["8", "6", "7", "4", "5"])
+    }
+
+    @Test(
+        "an id that no server takes is refused with a hint, an NFD one too",
+        arguments: ["", "a b", "사람".decomposedStringWithCanonicalMapping, String(repeating: "x", count: 129)])
+    func ids(_ id: String) throws {
+        let store = try GameStore.inMemory()
+        let error = #expect(throws: StoreError.self) { try store.save(WordGame(id: id, answer: "")) }
+        #expect(error?.kind == .invalidID)
+        #expect(throws: StoreError.self) { try store.object(WordGame.self, id: id) }
+        #expect(try store.count(WordGame.self) == 0)
+    }
+
+    @Test("states of a megabyte go in and out", arguments: [100_000, 1_000_000])
+    func large(_ count: Int) throws {
+        let store = try GameStore(at: url)
+        let game = WordGame(
+            timestamp: Date(timeIntervalSinceReferenceDate: 1), answer: String(repeating: "ㅎ", count: count / 3))
+        try store.save(game)
+        #expect(try GameStore(at: url).latest(WordGame.self) == game)
+    }
+
+    @Test("the forms for await do the same")
+    func background() async throws {
+        let store = try GameStore(at: url)
+        let game = WordGame(timestamp: Date(timeIntervalSinceReferenceDate: 1), answer: "x")
+        try await store.background.save(game)
+        #expect(try await store.background.latest(WordGame.self) == game)
+        #expect(try await store.background.objects(WordGame.self) == [game])
+        #expect(try await store.background.delete(WordGame.self, id: game.id))
+        #expect(try await store.background.count(WordGame.self) == 0)
+    }
+
+    @Test("many threads that write and read at a time lose nothing")
+    func threads() async throws {
+        let store = try GameStore(at: url)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for task in 0..<8 {
+                group.addTask {
+                    for number in 0..<25 {
+                        try store.save(WordGame(id: "\(task)-\(number)", answer: ""))
+                        _ = try store.latest(WordGame.self)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try store.count(WordGame.self) == 200)
+        #expect(try Set(store.changes(of: WordGame.collection).map(\.change)) == Set(1...200))
+    }
+
+    @Test("a version rises by one migration, a lower one is refused, and a failed one changes nothing")
+    func versions() throws {
+        let calls = Mutex<[Int]>([])
+        func open(_ version: Int, _ error: (any Error)? = nil) throws {
+            _ = try GameStore(
+                path: url.path, schemaVersion: version,
+                migrate: { transaction, old in
+                    calls.withLock { $0.append(old) }
+                    try transaction.save(WordGame(id: "\(old)", answer: ""))
+                    if let error { throw error }
+                })
+        }
+        try open(1)
+        try open(1)
+        #expect(throws: CancellationError.self) { try open(4, CancellationError()) }
+        #expect(try GameStore(at: url, schemaVersion: 1).count(WordGame.self) == 0)
+        try open(4)
+        #expect(calls.withLock { $0 } == [1, 1])
+        #expect(throws: StoreError.self) { try open(3) }
+        #expect(try GameStore(at: url, schemaVersion: 4).count(WordGame.self) == 1)
+    }
+
+    private func rows(_ store: GameStore) throws -> [StoredGame] { try store.rows(of: WordGame.collection) }
+
+    private func number(_ column: String, _ store: GameStore) throws -> Int64 {
+        try store.write { try $0.connection.integer("SELECT \(column) FROM games") ?? 0 }
+    }
+}
