@@ -55,8 +55,10 @@ let package = Package(
             dependencies: ["Migrator", "SyncServer", "Postgres", "TestSupport", "migrate-probe"],
             exclude: ["Corpus"]),
         .testTarget(name: "SyncServerTests", dependencies: ["SyncServer", "TestSupport"]),
+        .executableTarget(name: "store-probe", dependencies: ["IeumClient"], path: "Tests/StoreProbe"),
         .testTarget(
-            name: "IeumClientTests", dependencies: ["IeumClient", "CSQLite", "EventLoop", "Wire", "ieum", "TestSupport"]),
+            name: "IeumClientTests",
+            dependencies: ["IeumClient", "CSQLite", "EventLoop", "Wire", "ieum", "store-probe", "TestSupport"]),
         .testTarget(name: "HandleTests", dependencies: ["Handle", "IeumClient", "TestSupport"]),
         .executableTarget(name: "sync-probe", dependencies: ["IeumClient", "Wire"], path: "Tests/SyncProbe"),
         .testTarget(

@@ -45,12 +45,13 @@ final class RunningProgram {
         return try FileHandle(forWritingTo: URL(fileURLWithPath: path))
     }
 
-    private static func program() throws -> URL {
+    /// A program that was built beside the tests.
+    static func program(_ name: String = "ieum") throws -> URL {
         struct Missing: Error {}
         let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
         var folder = URL(fileURLWithPath: bundle).deletingLastPathComponent()
         while folder.path.contains(".xctest") { folder.deleteLastPathComponent() }
-        let program = folder.appendingPathComponent("ieum")
+        let program = folder.appendingPathComponent(name)
         guard FileManager.default.isExecutableFile(atPath: program.path) else { throw Missing() }
         return program
     }
