@@ -7,6 +7,8 @@ final class StateMemory: Sendable {
     struct Entry: Sendable {
         /// The change that made the state.
         var change: Int64
+        /// The type that it was saved as: another type leaves something else of the same state.
+        var type: ObjectIdentifier
         /// The state, as it is stored.
         var state: [UInt8]
         /// What its type leaves of it.
@@ -17,10 +19,12 @@ final class StateMemory: Sendable {
     private static let maxBytes = 65_536
     private let entries = Mutex<[GameKey: Entry]>([:])
 
-    /// What is known of a state that this change made.
-    subscript(key: GameKey, change: Int64) -> Entry? {
+    /// What is known of a state that this change made, of a value of this type.
+    subscript(key: GameKey, change: Int64, type: Any.Type) -> Entry? {
         entries.withLock { entries in
-            guard let entry = entries[key], entry.change == change else { return nil }
+            guard let entry = entries[key], entry.change == change, entry.type == ObjectIdentifier(type) else {
+                return nil
+            }
             return entry
         }
     }

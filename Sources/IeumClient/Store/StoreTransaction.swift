@@ -36,7 +36,9 @@ public final class StoreTransaction {
         let time = try Self.micros(game)
         guard let row = try readHead(key, comparing: new) else {
             try insert(key, state: new, timestamp: time)
-            memory.remember(key, StateMemory.Entry(change: rows[key] ?? 0, state: new, known: new))
+            memory.remember(
+                key,
+                StateMemory.Entry(change: rows[key] ?? 0, type: ObjectIdentifier(Game.self), state: new, known: new))
             return
         }
         guard !row.isSame else { return }
@@ -49,7 +51,8 @@ public final class StoreTransaction {
             if state == old, row.schema == schemaVersion { return }
         }
         try update(key, row, state: state, timestamp: time)
-        memory.remember(key, StateMemory.Entry(change: rows[key] ?? 0, state: state, known: new))
+        memory.remember(
+            key, StateMemory.Entry(change: rows[key] ?? 0, type: ObjectIdentifier(Game.self), state: state, known: new))
     }
 
     /// Deletes a game, whether it can be read or not. Nothing happens when there is none.
@@ -153,7 +156,7 @@ public final class StoreTransaction {
     private func stored<Game: Persistable>(_ type: Game.Type, _ key: GameKey, _ row: Head) throws(StoreError)
         -> (state: [UInt8], known: [UInt8])
     {
-        if let entry = memory[key, row.change] { return (entry.state, entry.known) }
+        if let entry = memory[key, row.change, type] { return (entry.state, entry.known) }
         var bytes: [UInt8] = []
         try connection.rows("SELECT state FROM games WHERE rowid = ?", [.integer(row.rowid)]) { row in
             bytes = row.bytes(0) ?? []

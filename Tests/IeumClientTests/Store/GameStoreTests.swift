@@ -34,6 +34,29 @@ struct GameStoreTests {
         #expect(store.damagedCopy == nil)
     }
 
+    @Test("two types that share a collection keep each other's properties")
+    func twoTypes() throws {
+        struct Wide: Persistable, Equatable {
+            static let collection = "handle.shared"
+            var id = "a"
+            var timestamp = Date(timeIntervalSinceReferenceDate: 7)
+            var coins = 5
+            var row = 1
+        }
+        struct Narrow: Persistable {
+            static let collection = "handle.shared"
+            var id = "a"
+            var timestamp = Date(timeIntervalSinceReferenceDate: 8)
+            var row = 2
+        }
+        let store = try GameStore(at: url)
+        try store.save(Wide())
+        try store.save(Narrow())
+        #expect(
+            try store.object(Wide.self, id: "a")
+                == Wide(timestamp: Date(timeIntervalSinceReferenceDate: 8), coins: 5, row: 2))
+    }
+
     @Test("saving what is stored already writes nothing and tells nobody")
     func unchanged() throws {
         let store = try GameStore(at: url)
