@@ -63,11 +63,7 @@ struct StoreReader {
     func current(_ key: GameKey, _ state: [UInt8], schema: Int32) throws(StoreError) -> [UInt8] {
         guard schema != schemaVersion else { return state }
         guard schema < schemaVersion else {
-            throw StoreError(
-                .newerSchema,
-                "\(key) was saved by an app with schema \(schema), and this one has schema \(schemaVersion)",
-                hint: "Update the app. The game is kept as it is.",
-                place: StoreError.Place(collection: key.collection, id: key.id, type: "", property: ""))
+            throw StoreError.needsNewerApp(key, schema: Int(schema), known: Int(schemaVersion))
         }
         guard let upgrade else { return state }
         do {

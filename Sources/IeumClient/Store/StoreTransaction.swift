@@ -221,7 +221,8 @@ public final class StoreTransaction {
         return own.map { withUnsafeBytes(of: $0.uuid.uuid) { $0.elementsEqual(device) } } ?? false
     }
 
-    private func nextChange() throws(StoreError) -> Int64 {
+    /// A number for the next visible change.
+    func nextChange() throws(StoreError) -> Int64 {
         let next = try connection.integer("UPDATE meta SET value = value + 1 WHERE key = 'change' RETURNING value")
         guard let next else {
             throw StoreError(
