@@ -26,7 +26,7 @@ struct StoreProcessTests {
         var random = SeededRandom(for: "killed saves")
         var last = 0
         for _ in 0..<12 {
-            let probe = try Probe(url, "x", limit: .max)
+            let probe = try SavingProbe(url, "x", limit: .max)
             let target = last + Int.random(in: 1...40, using: &random)
             while probe.said < target { try probe.hear() }
             probe.kill()
@@ -43,7 +43,7 @@ struct StoreProcessTests {
 
     @Test("three processes that begin a store and save in it at a time lose nothing")
     func together() throws {
-        let probes = try ["a", "b", "c"].map { try Probe(url, $0, limit: 40) }
+        let probes = try ["a", "b", "c"].map { try SavingProbe(url, $0, limit: 40) }
         for probe in probes { try probe.hearAll() }
         #expect(probes.map { $0.end() } == [0, 0, 0])
         let store = try GameStore(at: url)
@@ -53,7 +53,7 @@ struct StoreProcessTests {
 }
 
 /// A process that saves, and says what it has saved.
-private final class Probe {
+private final class SavingProbe {
     private let process = Process()
     private let output = Pipe()
     private var rest: [UInt8] = []
