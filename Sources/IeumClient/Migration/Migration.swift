@@ -109,7 +109,9 @@ public final class Migration {
         try checkOpen()
         for key in try rows.keys(in: site.collection) {
             guard let (before, now) = try rows.read(key) else { continue }
-            guard let old = try? PersistedState(json: before), let state = try? PersistedState(json: now) else { continue }
+            guard let old = try? PersistedState(json: before), let state = try? PersistedState(json: now) else {
+                continue
+            }
             var new = NewObject(id: key.id, state: state, site: site)
             try body(OldObject(id: key.id, state: old, site: site), &new)
             guard new.state != state, try rows.state(of: key) != nil else { continue }
