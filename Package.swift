@@ -63,7 +63,9 @@ let package = Package(
         .executableTarget(name: "sync-probe", dependencies: ["IeumClient", "Wire"], path: "Tests/SyncProbe"),
         .testTarget(
             name: "IntegrationTests",
-            dependencies: ["Wire", "SyncServer", "Migrator", "Postgres", "IeumClient", "TestSupport", "sync-probe"]),
+            dependencies: [
+                "Wire", "SyncServer", "Migrator", "Postgres", "IeumClient", "Handle", "TestSupport", "sync-probe",
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )
