@@ -150,6 +150,14 @@ struct StoreFileTests {
             }
         }
         #expect(error?.kind == .diskFull)
+        // Going on after it saves nothing either.
+        #expect(throws: StoreError.self) {
+            try store.write { transaction in
+                try? transaction.save(big)
+                try? transaction.save(game(1, 5))
+                try? transaction.save(game(2))
+            }
+        }
         #expect(error?.sqlite?.code == SQLITE_FULL)
         #expect(try store.objects(WordGame.self) == [game(1)])
         try store.write { try $0.connection.script("PRAGMA max_page_count = \(pages + 1_000)") }
