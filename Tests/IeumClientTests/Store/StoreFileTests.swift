@@ -186,6 +186,21 @@ struct StoreFileTests {
         #expect(try stores[1].object(WordGame.self, id: "0") == game(0))
     }
 
+    @Test("a save writes a handful of pages, and one that changes nothing writes none")
+    func pages() throws {
+        func logged() throws -> Int { try Data(contentsOf: URL(fileURLWithPath: url.path + "-wal")).count }
+        let store = try GameStore(at: url)
+        for row in 0..<20 {
+            let before = try logged()
+            try store.save(game(1, row))
+            // The row, its three indexes, the counter, and a page that the row spills into.
+            #expect(try logged() - before <= 6 * (4_096 + 24))
+            let after = try logged()
+            try store.save(game(1, row))
+            #expect(try logged() == after)
+        }
+    }
+
     @Test("a file that is kept by another writer is an error once the wait is over")
     func busy() throws {
         let store = try GameStore(path: url.path, schemaVersion: 0, busyMilliseconds: 1)
