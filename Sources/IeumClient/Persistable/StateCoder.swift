@@ -44,6 +44,15 @@ package enum StateCoder {
         }
     }
 
+    /// A value from a state whose id is not known beside it.
+    package static func value<Game: Persistable>(of state: [UInt8]) throws(StoreError) -> Game {
+        let id = (try? RawJSON(checking: state))?["id"]?.string
+        return try decode(Game.self, id: id ?? "without an id", state)
+    }
+
+    /// The state of a value.
+    package static func state<Game: Persistable>(of game: Game) throws(StoreError) -> [UInt8] { try encode(game) }
+
     /// What is left of a state when it is decoded and encoded again; the value's own bytes.
     static func known<Game: Persistable>(_ type: Game.Type, id: String, _ state: [UInt8]) throws(StoreError) -> [UInt8]
     {

@@ -27,10 +27,13 @@ struct StoreFile {
     /// Opens the file for writing, or makes it; a damaged one is set aside first.
     /// - Returns: the connection, and where the damaged file went.
     func open(busyMilliseconds: Int32) throws(StoreError) -> (SQLiteConnection, aside: String?) {
+        let found = inode
         do throws(StoreError) {
             return (try connect(busyMilliseconds), nil)
         } catch {
             guard error.kind == .damaged, path != ":memory:" else { throw error }
+            // Another process may have set it aside, and begun a new one, by now.
+            guard found == inode else { return (try connect(busyMilliseconds), nil) }
             let aside = try setAside()
             return (try connect(busyMilliseconds), aside)
         }
@@ -48,6 +51,11 @@ struct StoreFile {
     /// Notes that damage was met, so that the next opening looks through the whole file.
     func suspectDamage() {
         _ = FileManager.default.createFile(atPath: path + suspicion, contents: nil)
+    }
+
+    private var inode: UInt64? {
+        var status = stat()
+        return stat(path, &status) == 0 ? UInt64(status.st_ino) : nil
     }
 
     private var suspicion: String { "-damaged" }

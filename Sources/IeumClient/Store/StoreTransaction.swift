@@ -117,6 +117,10 @@ public final class StoreTransaction {
 
     private func checkOpen() throws(StoreError) {
         guard isOpen else { throw StoreError(.misuse, "the transaction is over") }
+        // SQLite ends a transaction by itself, e.g. when the disk is full: what followed would stand alone.
+        guard connection.isInTransaction else {
+            throw StoreError(.misuse, "the transaction was rolled back after an error that the closure went on from")
+        }
     }
 
     // MARK: Rows

@@ -150,6 +150,14 @@ struct StoreFileTests {
             }
         }
         #expect(error?.kind == .diskFull)
+        // Going on after it saves nothing either.
+        #expect(throws: StoreError.self) {
+            try store.write { transaction in
+                try? transaction.save(big)
+                try? transaction.save(game(1, 5))
+                try? transaction.save(game(2))
+            }
+        }
         #expect(error?.sqlite?.code == SQLITE_FULL)
         #expect(try store.objects(WordGame.self) == [game(1)])
         try store.write { try $0.connection.script("PRAGMA max_page_count = \(pages + 1_000)") }
@@ -176,6 +184,21 @@ struct StoreFileTests {
         try stores[1].save(game(0, 5))
         try stores[0].save(game(0))
         #expect(try stores[1].object(WordGame.self, id: "0") == game(0))
+    }
+
+    @Test("a save writes a handful of pages, and one that changes nothing writes none")
+    func pages() throws {
+        func logged() throws -> Int { try Data(contentsOf: URL(fileURLWithPath: url.path + "-wal")).count }
+        let store = try GameStore(at: url)
+        for row in 0..<20 {
+            let before = try logged()
+            try store.save(game(1, row))
+            // The row, its three indexes, the counter, and a page that the row spills into.
+            #expect(try logged() - before <= 6 * (4_096 + 24))
+            let after = try logged()
+            try store.save(game(1, row))
+            #expect(try logged() == after)
+        }
     }
 
     @Test("a file that is kept by another writer is an error once the wait is over")
