@@ -47,7 +47,7 @@ struct ServeCommand {
         do throws(PrivateDatabaseError) {
             return try database.start()
         } catch {
-            throw StartFailure(exitCode: 4, message: error.message, hint: error.hint)
+            throw StartFailure(exitCode: error.exitCode, message: error.message, hint: error.hint)
         }
     }
 
