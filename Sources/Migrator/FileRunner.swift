@@ -1,10 +1,10 @@
 import Postgres
 
-/// Runs one file on a fresh session and records it.
+/// Runs one file on a session that shows nothing of others, and records it.
 struct FileRunner {
     let file: MigrationFile
     let sessions: Sessions
-    let lock: RunLock
+    let workSessions: WorkSessions
     let history: HistoryWriter
     let report: (Event) -> Void
 
@@ -22,15 +22,6 @@ struct FileRunner {
         let milliseconds = (ContinuousClock.now - start).milliseconds
         report(.applied(file: file.name, milliseconds: milliseconds))
         return milliseconds
-    }
-
-    /// A session for the file, admitted by the lock.
-    func openSession() throws(MigrationError) -> BlockingConnection {
-        let work = try sessions.openWork(for: file) { notice in
-            report(.notice(file: file.name, severity: notice.severity, message: notice.message))
-        }
-        try lock.admit(work)
-        return work
     }
 
     // MARK: - In one transaction
@@ -60,7 +51,7 @@ struct FileRunner {
     }
 
     private func attemptTransaction(since start: ContinuousClock.Instant) throws(MigrationError) {
-        let work = try openSession()
+        let work = try workSessions.take(for: file)
         try sessions.translating { () throws(DatabaseError) in try work.execute("BEGIN") }
         let text = String(decoding: file.bytes, as: UTF8.self)
         do throws(DatabaseError) {
@@ -79,6 +70,7 @@ struct FileRunner {
                 file, mode: .transaction, milliseconds: (ContinuousClock.now - start).milliseconds, work)
         }
         try commit(work)
+        workSessions.giveBack(work, after: file)
     }
 
     /// Comes back to the role of the login, whatever the file set, so that the history can be written.

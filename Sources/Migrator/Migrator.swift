@@ -61,7 +61,11 @@ public struct Migrator {
 
         try refuseReadOnly(control)
         let lock = try RunLock.acquire(control, table: table, sessions: sessions, report: report)
-        defer { lock.release() }
+        let workSessions = WorkSessions(sessions: sessions, lock: lock, report: report)
+        defer {
+            workSessions.end()
+            lock.release()
+        }
         // Another run may have changed it while this one waited.
         let plan = try plan(table, control, to: target)
         try refuse(plan)
@@ -69,7 +73,7 @@ public struct Migrator {
         var result = UpResult()
         for step in plan.steps {
             let runner = FileRunner(
-                file: step.file, sessions: sessions, lock: lock, history: writer(table), report: report)
+                file: step.file, sessions: sessions, workSessions: workSessions, history: writer(table), report: report)
             let milliseconds = try runner.run(resuming: step.resuming)
             result.applied.append(
                 UpResult.Applied(
