@@ -1,11 +1,10 @@
 import Postgres
 
-/// Runs one file on a session that is as good as new, and records it.
+/// Runs one file on a session that shows nothing of others, and records it.
 struct FileRunner {
     let file: MigrationFile
     let sessions: Sessions
-    let lock: RunLock
-    let workSession: WorkSession
+    let workSessions: WorkSessions
     let history: HistoryWriter
     let report: (Event) -> Void
 
@@ -23,11 +22,6 @@ struct FileRunner {
         let milliseconds = (ContinuousClock.now - start).milliseconds
         report(.applied(file: file.name, milliseconds: milliseconds))
         return milliseconds
-    }
-
-    /// A session for the file, admitted by the lock.
-    func openSession() throws(MigrationError) -> BlockingConnection {
-        try workSession.open(for: file)
     }
 
     // MARK: - In one transaction
@@ -57,7 +51,7 @@ struct FileRunner {
     }
 
     private func attemptTransaction(since start: ContinuousClock.Instant) throws(MigrationError) {
-        let work = try openSession()
+        let work = try workSessions.take(for: file)
         try sessions.translating { () throws(DatabaseError) in try work.execute("BEGIN") }
         let text = String(decoding: file.bytes, as: UTF8.self)
         do throws(DatabaseError) {
@@ -76,7 +70,7 @@ struct FileRunner {
                 file, mode: .transaction, milliseconds: (ContinuousClock.now - start).milliseconds, work)
         }
         try commit(work)
-        workSession.keep(work, after: file)
+        workSessions.giveBack(work, after: file)
     }
 
     /// Comes back to the role of the login, whatever the file set, so that the history can be written.

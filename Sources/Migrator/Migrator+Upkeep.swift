@@ -2,7 +2,7 @@ import Postgres
 
 // What an operator does by hand, version by version: history, baseline, repair, resolve.
 extension Migrator {
-    /// Everything that is remembered of this set, in the order in which it happened.
+    /// Everything that is remembered of this set, in the order of its times, which are the server's clock as it was then.
     public func history() throws(MigrationError) -> [HistoryRow] {
         let control = try sessions.openControl()
         let table = try locate(control)

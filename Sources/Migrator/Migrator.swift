@@ -61,17 +61,19 @@ public struct Migrator {
 
         try refuseReadOnly(control)
         let lock = try RunLock.acquire(control, table: table, sessions: sessions, report: report)
-        defer { lock.release() }
+        let workSessions = WorkSessions(sessions: sessions, lock: lock, report: report)
+        defer {
+            workSessions.end()
+            lock.release()
+        }
         // Another run may have changed it while this one waited.
         let plan = try plan(table, control, to: target)
         try refuse(plan)
         try sessions.translating { () throws(DatabaseError) in try table.prepare(control) }
         var result = UpResult()
-        let workSession = WorkSession(sessions: sessions, lock: lock, report: report)
         for step in plan.steps {
             let runner = FileRunner(
-                file: step.file, sessions: sessions, lock: lock, workSession: workSession, history: writer(table),
-                report: report)
+                file: step.file, sessions: sessions, workSessions: workSessions, history: writer(table), report: report)
             let milliseconds = try runner.run(resuming: step.resuming)
             result.applied.append(
                 UpResult.Applied(

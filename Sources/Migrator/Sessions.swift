@@ -64,6 +64,8 @@ struct Sessions {
             "The server takes no changes: it is a standby, or set read-only. Connect to the primary."
         case .invalidCatalogName?:
             "Create the database first: createdb NAME"
+        case let state? where state.rawValue == "08P01" && error.message.contains("startup parameter"):
+            "A pooler stands between here and the server, and takes no settings. Connect to the server itself."
         case nil where error.kind == .connection:
             "Is the server running, and does the connection string name it?"
         default:

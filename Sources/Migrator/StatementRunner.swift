@@ -9,7 +9,7 @@ extension FileRunner {
     func runStatements(from resuming: StatementProgress?, since start: ContinuousClock.Instant) throws(MigrationError) {
         let statements = SQLScript(file.bytes).statements
         var progress = resuming ?? StatementProgress()
-        let work = try openSession()
+        let work = try workSessions.take(for: file)
         if resuming == nil {
             try sessions.translating { () throws(DatabaseError) in
                 try history.insert(file, state: .running, mode: .noTransaction, work)
@@ -20,7 +20,7 @@ extension FileRunner {
         for (index, statement) in statements.enumerated().dropFirst(progress.count) {
             try options.interruption.check()
             // A DISCARD ALL in the file drops the registration; take it anew.
-            try lock.admit(work)
+            try workSessions.lock.admit(work)
             let offset = statement.range.lowerBound
             report(
                 .statementStarted(
@@ -35,6 +35,7 @@ extension FileRunner {
             try Self.takeBack(work)
             try history.finish(file, milliseconds: (ContinuousClock.now - start).milliseconds, work)
         }
+        workSessions.giveBack(work, after: file)
     }
 
     private func text(_ statement: SQLStatement) -> String {

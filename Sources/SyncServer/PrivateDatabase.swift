@@ -25,7 +25,7 @@ public final class PrivateDatabase {
         do throws(ClusterError) {
             try cluster.start()
         } catch {
-            throw PrivateDatabaseError(message: error.message, hint: error.hint)
+            throw PrivateDatabaseError(message: error.message, hint: error.hint, isFolderUnfit: error.isFolderUnfit)
         }
         guard let maintenance = cluster.conninfo(), let conninfo = cluster.conninfo(database: Self.databaseName) else {
             throw PrivateDatabaseError(message: "the private PostgreSQL has no address", hint: nil)
@@ -131,4 +131,9 @@ public struct PrivateDatabaseError: Error, Equatable, Sendable {
     public var message: String
     /// What to do.
     public var hint: String?
+    /// Whether the folder that was chosen cannot be used, or is used by another.
+    public var isFolderUnfit = false
+
+    /// What a program that cannot go on without the database exits with: 2 for a setting to mend, 4 otherwise.
+    public var exitCode: Int32 { isFolderUnfit ? 2 : 4 }
 }

@@ -26,7 +26,7 @@ enum Migrations {
             do {
                 return try DatabaseChoice(parsed, environment: environment).use(body)
             } catch let error as PrivateDatabaseError {
-                throw MigrationError(.connection, error.message, hint: error.hint)
+                throw MigrationError(error.isFolderUnfit ? .usage : .connection, error.message, hint: error.hint)
             }
         }
         command.environment = environment

@@ -33,7 +33,7 @@ struct PsqlCommand {
             }
         } catch {
             Console.error(error.message, hint: error.hint)
-            return 4
+            return error.exitCode
         }
     }
 

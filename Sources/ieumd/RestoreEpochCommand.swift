@@ -37,7 +37,7 @@ struct RestoreEpochCommand {
             }
         } catch {
             Console.error(error.message, hint: error.hint)
-            return 4
+            return error.exitCode
         }
     }
 }

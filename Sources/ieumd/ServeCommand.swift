@@ -47,8 +47,7 @@ struct ServeCommand {
         do throws(PrivateDatabaseError) {
             return try database.start()
         } catch {
-            // Trying again does not help as it does with a server that is out of reach.
-            throw StartFailure(exitCode: 1, message: error.message, hint: error.hint)
+            throw StartFailure(exitCode: error.exitCode, message: error.message, hint: error.hint)
         }
     }
 

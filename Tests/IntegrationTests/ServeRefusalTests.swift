@@ -28,23 +28,6 @@ struct ServeRefusalTests {
         #expect(try RawClient(port: daemon.port).ask("PING") == "OK")
     }
 
-    @Test("a folder that cannot hold its data, in plain words, and says what to do")
-    func badFolder() throws {
-        let folder = try TestFolder("bad-data")
-        let file = "\(folder.path)/file"
-        try Data().write(to: URL(fileURLWithPath: file))
-        for (path, reason) in [
-            (file, "is a file"), ("\(file)/below", "File exists"), ("/proc/x", "No such file or directory"),
-        ] {
-            let result = try serve("--listen", "127.0.0.1:0", "--data-directory", path)
-            #expect(result.status == 1, "\(path): \(result.error)")
-            #expect(result.output == "")
-            #expect(!result.error.contains("NSCocoa") && !result.error.contains("Error Domain"), "\(result.error)")
-            #expect(result.error.contains("older"), "the hint names a folder: \(result.error)")
-            if reason != "is a file" { #expect(result.error.contains(reason), "\(result.error)") }
-        }
-    }
-
     @Test("a port that is taken, and says what to do")
     func portInUse() throws {
         let database = try TestDatabase.migrated()
@@ -131,9 +114,66 @@ struct ServeRefusalTests {
         let daemon = try DaemonProcess(directory: URL(fileURLWithPath: folder.path))
         let client = try RawClient(port: daemon.port)
         let result = try serve("--listen", "127.0.0.1:0", "--data-directory", folder.path)
-        #expect(result.status == 1)
+        #expect(result.status == 2)
         #expect(result.output == "")
         #expect(result.error.contains("process \(daemon.processID) runs a PostgreSQL in"), "\(result.error)")
         #expect(try client.ask("REGISTER").hasPrefix("OK "))
+    }
+
+    /// Folders that cannot be used, with a word of what must be said of each.
+    private static func unfit(in folder: String) throws -> [(directory: String, said: String)] {
+        let files = FileManager.default
+        try Data("a file".utf8).write(to: URL(fileURLWithPath: "\(folder)/file"))
+        try files.createDirectory(atPath: "\(folder)/taken", withIntermediateDirectories: true)
+        try Data("a file".utf8).write(to: URL(fileURLWithPath: "\(folder)/taken/postgres"))
+        try files.createDirectory(atPath: "\(folder)/foreign/postgres/photos", withIntermediateDirectories: true)
+        try files.createDirectory(atPath: "\(folder)/foreign/postgres/data", withIntermediateDirectories: true)
+        return [
+            ("\(folder)/file", "\(folder)/file is a file"), ("\(folder)/file/below", "\(folder)/file is a file"),
+            ("\(folder)/taken", "\(folder)/taken/postgres is not a folder"),
+            ("\(folder)/foreign", "does not hold the data of a PostgreSQL"),
+            ("/proc/x", "cannot make the folder /proc/x: No such file or directory"),
+            ("/sys/x", "cannot make the folder /sys/x"),
+            ("\(folder)/\(String(repeating: "n", count: 300))", "File name too long"),
+        ]
+    }
+
+    @Test("a data directory that cannot be used, in plain words and with what to do, whatever the command")
+    func unfitDirectory() throws {
+        let folder = try TestFolder("unfit")
+        for (directory, said) in try Self.unfit(in: folder.path) {
+            for command in [
+                ["serve", "--metrics", "off", "--listen", "127.0.0.1:0"], ["migrate", "status"], ["restore-epoch"],
+            ] {
+                let result = try Programs.run("ieumd", command + ["--data-directory", directory])
+                #expect(result.status == 2, "\(command) \(directory): \(result)")
+                #expect(result.output == "")
+                #expect(result.error.contains(said), "\(command) \(directory): \(result.error)")
+                #expect(result.error.contains("hoose another"), "\(result.error)")
+                #expect(!result.error.contains("NSCocoa") && !result.error.contains("Error Domain"), "\(result.error)")
+                #expect(!result.error.contains("CocoaError"), "\(result.error)")
+            }
+        }
+    }
+
+    @Test("a data directory that this user may not write in")
+    func unwritableDirectory() throws {
+        let folder = try TestFolder("unwritable")
+        // Root may write anywhere, so that root becomes somebody who may not.
+        chmod(folder.path, 0o555)
+        defer { chmod(folder.path, 0o755) }
+        let arguments = [
+            "serve", "--metrics", "off", "--listen", "127.0.0.1:0", "--data-directory", "\(folder.path)/data",
+        ]
+        let result =
+            geteuid() == 0
+            ? try Programs.runInstalled(
+                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", Programs.url("ieumd").path] + arguments)
+            : try Programs.run("ieumd", arguments)
+        #expect(result.status == 2, "\(result)")
+        #expect(result.output == "")
+        #expect(
+            result.error.contains("cannot make the folder \(folder.path)/data: Permission denied"), "\(result.error)")
+        #expect(result.error.contains("right to write"))
     }
 }

@@ -146,7 +146,7 @@ public final class SyncEngine: Sendable {
         guard case .ok(let fields)? = try await ask(.pair).last, let offer = try? PairingOffer(fields) else {
             throw SyncError.offline("the server gave no code")
         }
-        return offer.code.description
+        return offer.code.text
     }
 
     /// Makes a new player with this device as the first.

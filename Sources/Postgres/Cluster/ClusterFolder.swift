@@ -16,34 +16,35 @@ struct ClusterFolder {
         self.path = path
         try Self.make(path)
         var status = stat()
-        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-            throw ClusterError("\(path) is not a folder", hint: "Move it away, or choose another folder.")
+        guard stat(path, &status) == 0 else { throw .unfit("cannot use the folder \(path)", errno: errno) }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw ClusterError(
+                "\(path) is not a folder", hint: "A file is in the way. Move it, or choose another folder.",
+                isFolderUnfit: true)
         }
         if SystemUser.isRoot && status.st_mode & S_IXOTH == 0 { chmod(path, status.st_mode & 0o7777 | S_IXOTH) }
     }
 
-    /// Makes a folder and those above it that are missing. The last one is closed to others but for passing through, where root
-    /// makes it.
+    /// Makes a folder and those above it, where they are missing.
     private static func make(_ path: String) throws(ClusterError) {
         var status = stat()
         if stat(path, &status) == 0 { return }
-        let parents = path.indices.dropFirst().filter { path[$0] == "/" }.map { String(path[..<$0]) }
-        for folder in parents + [path] {
-            if stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { continue }
-            let isLast = folder == path
-            if mkdir(folder, isLast ? (SystemUser.isRoot ? 0o711 : 0o700) : 0o777) == 0 {
-                // Whatever the umask says: the server's user passes through.
-                if isLast { chmod(folder, SystemUser.isRoot ? 0o711 : 0o700) }
+        var folder = ""
+        let parts = path.split(separator: "/")
+        for (index, part) in parts.enumerated() {
+            folder += "/\(part)"
+            if mkdir(folder, 0o777) == 0 {
+                if index == parts.count - 1 { chmod(folder, SystemUser.isRoot ? 0o711 : 0o700) }
                 continue
             }
             let code = errno
-            let hint =
-                switch code {
-                case EEXIST, ENOTDIR: "A file is in the way. Move it away, or choose another folder."
-                case ENOSPC, EDQUOT: "Make room there, or choose another folder."
-                default: "Choose a folder that this user may write in."
-                }
-            throw ClusterError("cannot make the folder \(folder): \(String(cString: strerror(code)))", hint: hint)
+            if stat(folder, &status) == 0 {
+                if status.st_mode & S_IFMT == S_IFDIR { continue }
+                throw ClusterError(
+                    "cannot make the folder \(path): \(folder) is a file",
+                    hint: "Move it, or choose another folder.", isFolderUnfit: true)
+            }
+            throw .unfit("cannot make the folder \(folder)", errno: code)
         }
     }
 
@@ -58,7 +59,8 @@ struct ClusterFolder {
         }
         let owner = FolderLock.owner(path: ownerLock).map { "process \($0)" } ?? "another process"
         throw ClusterError(
-            "\(owner) runs a PostgreSQL in \(path) already", hint: "Stop it first, or choose another folder.")
+            "\(owner) runs a PostgreSQL in \(path) already", hint: "Stop it first, or choose another folder.",
+            isFolderUnfit: true)
     }
 
     /// Takes the lock that every process of a server here holds: an earlier one may be in the middle of its end.
@@ -80,7 +82,7 @@ struct ClusterFolder {
         if SystemUser.isRoot, let closed = user.firstClosedFolder(onTheWayTo: path) {
             throw ClusterError(
                 "PostgreSQL runs as user \(user.name), who may not enter \(closed)",
-                hint: "Choose another folder, or let others pass through: chmod o+x \(closed).")
+                hint: "Choose another folder, or let others pass through: chmod o+x \(closed).", isFolderUnfit: true)
         }
         return user
     }
@@ -92,16 +94,18 @@ struct ClusterFolder {
     ) throws(ClusterError) -> ServerPrograms {
         let files = FileManager.default
         // We hold the lock that an initdb would hold, so this one was interrupted.
-        do {
-            if files.fileExists(atPath: unfinishedData) { try files.removeItem(atPath: unfinishedData) }
-        } catch {
-            throw ClusterError(
-                "cannot remove \(unfinishedData), which an interrupted start left behind", hint: "Remove it by hand.")
+        if files.fileExists(atPath: unfinishedData) {
+            do { try files.removeItem(atPath: unfinishedData) } catch {
+                throw ClusterError(
+                    "cannot remove \(unfinishedData), which an interrupted start left behind",
+                    hint: "Remove it, or choose another folder.", isFolderUnfit: true)
+            }
         }
         if files.fileExists(atPath: data) {
             guard let version = SmallFile.read("\(data)/PG_VERSION").flatMap({ Int($0.prefix { $0.isNumber }) }) else {
                 throw ClusterError(
-                    "\(data) does not hold the data of a PostgreSQL", hint: "Choose another folder, or move it away.")
+                    "\(data) does not hold the data of a PostgreSQL", hint: "Choose another folder, or move it away.",
+                    isFolderUnfit: true)
             }
             return try ServerPrograms.find(in: programsFolder, majorVersion: version)
         }
@@ -118,7 +122,8 @@ struct ClusterFolder {
         let found = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
         guard let foreign = found.sorted().first(where: { !ours.contains($0) }) else { return }
         throw ClusterError(
-            "\(path) holds no cluster of ours, but something else: \(foreign)", hint: "Choose an empty folder.")
+            "\(path) holds no cluster of ours, but something else: \(foreign)", hint: "Choose an empty folder.",
+            isFolderUnfit: true)
     }
 
     /// Runs initdb beside the data's place and renames it in the end: a folder that looks ready is ready.
@@ -127,7 +132,7 @@ struct ClusterFolder {
         until deadline: ContinuousClock.Instant
     ) throws(ClusterError) {
         guard mkdir(unfinishedData, 0o700) == 0, lchown(unfinishedData, user.userID, user.groupID) == 0 else {
-            throw ClusterError("cannot make \(unfinishedData)", errno: errno)
+            throw .unfit("cannot make \(unfinishedData)", errno: errno)
         }
         // Sorting by bytes is the same everywhere and for ever; a system's rules change and break indexes. Letters are
         // letters of Unicode where the system has C.UTF-8.
@@ -184,7 +189,7 @@ enum SocketFolder {
         if let earlier = try? files.destinationOfSymbolicLink(atPath: place) { remove(earlier, of: folder) }
         let longest = "\(place)/.s.PGSQL.\(PrivateCluster.port)"
         guard longest.utf8.count > 107 || longest.contains(",") else {
-            if mkdir(place, 0o700) != 0 && errno != EEXIST { throw ClusterError("cannot make \(place)", errno: errno) }
+            if mkdir(place, 0o700) != 0 && errno != EEXIST { throw .unfit("cannot make \(place)", errno: errno) }
             try hand(place, to: user)
             for suffix in ["", ".lock"] { unlink("\(place)/.s.PGSQL.\(PrivateCluster.port)\(suffix)") }
             return place
@@ -193,7 +198,7 @@ enum SocketFolder {
         guard mkdtemp(&template) != nil else { throw ClusterError("cannot make a folder in /tmp", errno: errno) }
         let made = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         unlink(place)
-        guard symlink(made, place) == 0 else { throw ClusterError("cannot make \(place)", errno: errno) }
+        guard symlink(made, place) == 0 else { throw .unfit("cannot make \(place)", errno: errno) }
         try hand(made, to: user)
         return made
     }
@@ -224,7 +229,7 @@ struct ServerLog: ~Copyable {
         var status = stat()
         if lstat(path, &status) == 0 && status.st_size > 16 << 20 { rename(path, "\(path).1") }
         descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw ClusterError("cannot open \(path)", errno: errno) }
+        guard descriptor >= 0 else { throw .unfit("cannot open \(path)", errno: errno) }
         self.path = path
         start = Int(lseek(descriptor, 0, SEEK_END))
     }

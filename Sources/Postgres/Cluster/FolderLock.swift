@@ -7,11 +7,7 @@ struct FolderLock: ~Copyable {
     /// Takes the lock; nil if another holds it. The descriptor is not inherited unless a child is given it on purpose.
     init?(path: String) throws(ClusterError) {
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else {
-            throw ClusterError(
-                "cannot open \(path): \(String(cString: strerror(errno)))",
-                hint: "Choose a folder that this user may write in.")
-        }
+        guard descriptor >= 0 else { throw .unfit("cannot open \(path)", errno: errno) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             let code = errno
             close(descriptor)
@@ -63,7 +59,7 @@ enum SmallFile {
         let temporary = "\(path).new"
         unlink(temporary)
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw ClusterError("cannot create \(temporary)", errno: errno) }
+        guard descriptor >= 0 else { throw .unfit("cannot create \(temporary)", errno: errno) }
         defer { close(descriptor) }
         let bytes = Array(text.utf8)
         let written = write(descriptor, bytes, bytes.count) == bytes.count

@@ -58,7 +58,8 @@ struct SystemUser: Equatable, Sendable {
                 let owner = SystemUser(userID: status.st_uid)?.name ?? "\(status.st_uid)"
                 throw ClusterError(
                     "\(data) belongs to user \(owner), this is user \(current.name)",
-                    hint: "Start it as \(owner), or choose another folder.")
+                    hint: "Start it as \(owner), or choose another folder.",
+                    isFolderUnfit: true)
             }
         }
         guard isRoot else { return current }
