@@ -205,6 +205,13 @@ final class Simulation {
     private func makePeace() {
         isPeace = true
         isOverloaded = false
+        // Connections that have not gone silent by now stay heard: the others are noticed in the time that is given.
+        for id in links.keys {
+            if let silence = links[id]?.up.silence, links[id]?.up.passed ?? 0 < silence { links[id]?.up.silence = nil }
+            if let silence = links[id]?.down.silence, links[id]?.down.passed ?? 0 < silence {
+                links[id]?.down.silence = nil
+            }
+        }
         for device in devices.indices {
             devices[device].isOffline = false
             devices[device].actionsLeft = nil

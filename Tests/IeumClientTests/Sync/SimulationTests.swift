@@ -8,8 +8,8 @@ import Testing
 
 @Suite("the simulator, against the model")
 struct SimulationTests {
-    /// Seeds that once found a mistake.
-    static let found: [UInt64] = []
+    /// Seeds that once found a mistake, be it the simulator's own: a connection that fell silent after the peace.
+    static let found: [UInt64] = [38_551_921_208_095_707]
 
     @Test("devices converge, and nothing is lost, overwritten or kept quiet, whatever goes wrong", arguments: found)
     func holdsForFoundSeeds(seed: UInt64) {
