@@ -14,17 +14,21 @@ public struct CollectionChanges<Element: Sendable>: AsyncSequence, Sendable {
 
     /// One observation, asked for its next change.
     public struct Iterator: AsyncIteratorProtocol {
-        private let subscription: Subscription<Element>
+        private let take: @Sendable () -> CollectionChange<Element>?
         private let token: ObservationToken
         private var signals: AsyncStream<Void>.Iterator
 
-        init(
-            _ subscription: Subscription<Element>,
-            register: (Subscription<Element>, _ alsoEnding: @escaping @Sendable () -> Void) -> ObservationToken
+        init<Row>(
+            _ subscription: Subscription<Row>,
+            as element: @escaping @Sendable (CollectionChange<Row>) -> CollectionChange<Element>,
+            register: (Subscription<Row>, _ alsoEnding: @escaping @Sendable () -> Void) -> ObservationToken
         ) {
             let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
             subscription.whenReady { signal.yield() }
-            self.subscription = subscription
+            take = {
+                defer { subscription.rest() }
+                return subscription.take().map(element)
+            }
             self.signals = signals.makeAsyncIterator()
             token = register(subscription) { signal.finish() }
         }
@@ -32,8 +36,7 @@ public struct CollectionChanges<Element: Sendable>: AsyncSequence, Sendable {
         /// Waits for the next change; `nil` once the task is cancelled.
         public mutating func next() async throws -> CollectionChange<Element>? {
             while await signals.next() != nil {
-                let change = subscription.take()
-                subscription.rest()
+                let change = take()
                 if case .error(let error) = change { throw error }
                 if let change { return change }
             }

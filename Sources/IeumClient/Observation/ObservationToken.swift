@@ -7,18 +7,21 @@ import Synchronization
 /// lets it go then.
 public final class ObservationToken: Sendable {
     private let ending: Mutex<(@Sendable () -> Void)?>
-    let centre: ObservationCentre?
-    let place: ObservationCentre.Place?
+    let centre: ObservationCentre
+    let place: ObservationCentre.Place
     /// The observer's side, for changes that it makes itself: see `SilentObserver`.
-    let observer: (any SilentObserver)?
+    let observer: any SilentObserver
+    /// What the observer holds of a stored row.
+    let value: (@Sendable (StoredGame) -> any Sendable)?
 
     init(
-        centre: ObservationCentre? = nil, place: ObservationCentre.Place? = nil, observer: (any SilentObserver)? = nil,
-        ending: @escaping @Sendable () -> Void
+        centre: ObservationCentre, place: ObservationCentre.Place, observer: any SilentObserver,
+        value: (@Sendable (StoredGame) -> any Sendable)?, ending: @escaping @Sendable () -> Void
     ) {
         self.centre = centre
         self.place = place
         self.observer = observer
+        self.value = value
         self.ending = Mutex(ending)
     }
 
@@ -28,6 +31,12 @@ public final class ObservationToken: Sendable {
     ///
     /// Once it has returned, no call begins; one that is running on another queue meanwhile runs to its end.
     public func invalidate() { end() }
+
+    /// Takes back what was expected from a change number on: the transaction was rolled back.
+    func withdraw(from change: Int64) {
+        observer.withdraw(from: change)
+        centre.remind(place)
+    }
 
     private func end() {
         let ending = ending.withLock { ending in
@@ -40,8 +49,22 @@ public final class ObservationToken: Sendable {
 
 /// An observer that may be told beforehand of rows that it commits itself.
 protocol SilentObserver: Sendable {
+    /// Without a value, the row is deleted.
     func expect(id: String, change: Int64, value: (any Sendable)?)
     func withdraw(from change: Int64)
+}
+
+extension Subscription {
+    /// Calls a closure for each change, on a queue, one call at a time.
+    func deliver(on queue: DispatchQueue, _ callback: @escaping @Sendable (CollectionChange<Element>) -> Void) {
+        whenReady { [weak self] in
+            guard let self else { return }
+            queue.async {
+                if let change = self.take() { callback(change) }
+                self.rest()
+            }
+        }
+    }
 }
 
 extension Subscription: SilentObserver {
@@ -59,14 +82,7 @@ extension ObservationCentre {
         _ callback: @escaping @Sendable (CollectionChange<Element>) -> Void
     ) -> ObservationToken {
         let subscription = Subscription(query)
-        let queue = queue ?? calls
-        subscription.whenReady { [weak subscription] in
-            guard let subscription else { return }
-            queue.async {
-                if let change = subscription.take() { callback(change) }
-                subscription.rest()
-            }
-        }
+        subscription.deliver(on: queue ?? calls, callback)
         return token(for: subscription, in: collection, read: read)
     }
 
@@ -74,10 +90,10 @@ extension ObservationCentre {
     func token<Element: Sendable>(
         for subscription: Subscription<Element>, in collection: String,
         read: @escaping @Sendable (Int64?) throws -> RowChanges<Element>,
-        alsoEnding: @escaping @Sendable () -> Void = {}
+        value: (@Sendable (StoredGame) -> any Sendable)? = nil, alsoEnding: @escaping @Sendable () -> Void = {}
     ) -> ObservationToken {
         let place = observe(subscription, in: collection, read: read)
-        return ObservationToken(centre: self, place: place, observer: subscription) { [weak self] in
+        return ObservationToken(centre: self, place: place, observer: subscription, value: value) { [weak self] in
             subscription.end()
             self?.remove(place)
             alsoEnding()

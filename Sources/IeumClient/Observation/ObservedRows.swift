@@ -71,6 +71,8 @@ struct ObservedSnapshot<Element: Sendable>: Sendable {
 
 /// Which rows of a collection an observer sees, in which order, and what it counts as a change.
 package struct ObservedQuery<Element: Sendable>: Sendable {
+    /// The one row that is observed; `nil`: all of them.
+    package var id: String?
     /// Whether a value belongs to the observed collection; `nil`: every value does.
     package var isIncluded: (@Sendable (Element) -> Bool)?
     /// The order; `nil`: ascending by id. Equal values follow each other by id.
@@ -79,16 +81,25 @@ package struct ObservedQuery<Element: Sendable>: Sendable {
     package var isSame: (@Sendable (Element, Element) -> Bool)?
 
     package init(
-        isIncluded: (@Sendable (Element) -> Bool)? = nil,
+        id: String? = nil, isIncluded: (@Sendable (Element) -> Bool)? = nil,
         isBefore: (@Sendable (Element, Element) -> Bool)? = nil,
         isSame: (@Sendable (Element, Element) -> Bool)? = nil
     ) {
+        self.id = id
         self.isIncluded = isIncluded
         self.isBefore = isBefore
         self.isSame = isSame
     }
 
     func apply(to rows: [ObservedRow<Element>]) -> [ObservedRow<Element>] {
+        if let id {
+            var (low, high) = (rows.startIndex, rows.endIndex)
+            while low < high {
+                let middle = (low + high) / 2
+                if rows[middle].id < id { low = middle + 1 } else { high = middle }
+            }
+            return low < rows.endIndex && rows[low].id == id ? [rows[low]] : []
+        }
         let included = isIncluded.map { isIncluded in rows.filter { isIncluded($0.value) } } ?? rows
         guard let isBefore else { return included }
         return included.sorted { left, right in

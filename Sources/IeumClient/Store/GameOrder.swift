@@ -1,10 +1,10 @@
 /// One way to sort games.
-public struct GameOrder<Game> {
+public struct GameOrder<Game>: Sendable {
     /// Negative, zero or positive, as the first of two belongs before, beside or after the second.
-    let compare: (Game, Game) -> Int
+    let compare: @Sendable (Game, Game) -> Int
 
     /// The smallest value first.
-    public static func ascending(_ value: KeyPath<Game, some Comparable>) -> GameOrder {
+    public static func ascending(_ value: KeyPath<Game, some Comparable & SendableMetatype> & Sendable) -> GameOrder {
         GameOrder { left, right in
             let (left, right) = (left[keyPath: value], right[keyPath: value])
             return left < right ? -1 : right < left ? 1 : 0
@@ -12,7 +12,7 @@ public struct GameOrder<Game> {
     }
 
     /// The greatest value first.
-    public static func descending(_ value: KeyPath<Game, some Comparable>) -> GameOrder {
+    public static func descending(_ value: KeyPath<Game, some Comparable & SendableMetatype> & Sendable) -> GameOrder {
         let order = ascending(value)
         return GameOrder { order.compare($1, $0) }
     }

@@ -21,6 +21,7 @@ public final class GameStore: Sendable {
     public let url: URL?
 
     let memory = StateMemory()
+    let observers = StoreObservers()
     let clock: @Sendable () -> Timestamp
     let upgrade: StateUpgrade?
     private let writer: StoreWriter
@@ -244,7 +245,7 @@ public final class GameStore: Sendable {
         return raw["timestamp"]?.string.flatMap { DateText.microseconds($0) }
     }
 
-    private func read<Value>(_ body: (StoreReader) throws -> Value) throws -> Value {
+    func read<Value>(_ body: (StoreReader) throws -> Value) throws -> Value {
         do {
             guard let readers else { return try writer.locked { try body(reader(writer.connection)) } }
             return try readers.use { try body(reader($0)) }

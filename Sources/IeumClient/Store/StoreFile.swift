@@ -18,6 +18,7 @@ struct StoreFile {
             schema INTEGER NOT NULL, saved INTEGER NOT NULL, stamp INTEGER, base INTEGER, device BLOB,
             unsent INTEGER NOT NULL, change INTEGER NOT NULL, PRIMARY KEY (collection, id));
         CREATE INDEX games_latest ON games (collection, timestamp, id, change) WHERE state IS NOT NULL;
+        CREATE INDEX games_changed ON games (collection, change);
         INSERT INTO meta (key, value) VALUES ('change', 0);
 
         """

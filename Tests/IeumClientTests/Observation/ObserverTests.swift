@@ -198,7 +198,7 @@ struct ObserverTests {
         await log.wait { $0.calls == 1 }
         table.save(Piece(id: "a"))
 
-        let probe = Probe()
+        let probe = ReleaseProbe()
         weak let released = probe
         var dropped: ObservationToken? = table.observe { [probe] change in
             probe.touch()
@@ -340,7 +340,7 @@ struct ObserverTests {
         let table = RowTable()
         table.save(Piece(id: "a"))
         let changes = CollectionChanges<Piece> { [centre = table.centre] in
-            CollectionChanges.Iterator(Subscription(ObservedQuery())) { subscription, ending in
+            CollectionChanges.Iterator(Subscription<Piece>(ObservedQuery()), as: { $0 }) { subscription, ending in
                 centre.token(for: subscription, in: table.collection, read: table.read, alsoEnding: ending)
             }
         }
@@ -372,7 +372,7 @@ struct ObserverTests {
 }
 
 /// An object whose release a test watches.
-final class Probe: Sendable {
+final class ReleaseProbe: Sendable {
     private let touches = Mutex(0)
     func touch() { touches.withLock { $0 += 1 } }
 }

@@ -56,10 +56,9 @@ final class RowTable: Sendable {
     /// Commits a row that an observer knows already.
     func save(_ piece: Piece, withoutNotifying token: ObservationToken, rollingBack: Bool = false) {
         let change = state.withLock { $0.change + 1 }
-        token.observer?.expect(id: piece.id, change: change, value: piece)
+        token.observer.expect(id: piece.id, change: change, value: piece)
         if rollingBack {
-            token.observer?.withdraw(from: change)
-            if let place = token.place { centre.remind(place) }
+            token.withdraw(from: change)
         } else {
             save(piece)
         }
@@ -147,13 +146,22 @@ final class CallLog: Sendable {
 
     /// Waits until what was seen meets a condition.
     func wait(until isMet: @escaping @Sendable (Seen) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            let isNow = state.withLock { state in
-                if isMet(Self.seen(state)) { return true }
-                state.waiters.append((isMet, continuation))
-                return false
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isNow = state.withLock { state in
+                    if Task.isCancelled || isMet(Self.seen(state)) { return true }
+                    state.waiters.append((isMet, continuation))
+                    return false
+                }
+                if isNow { continuation.resume() }
             }
-            if isNow { continuation.resume() }
+        } onCancel: {
+            // A test that is out of time goes on, and fails.
+            let waiters = state.withLock { state in
+                defer { state.waiters = [] }
+                return state.waiters
+            }
+            for waiter in waiters { waiter.continuation.resume() }
         }
     }
 }
