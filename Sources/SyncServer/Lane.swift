@@ -90,8 +90,9 @@ final class Lane {
                 queue.finished(rows: batch.count)
                 failuresInARow = 0
                 for (push, answer) in zip(batch, answers) {
-                    let wasVerified = push.verifiedUntil.map { sentAt < $0 } ?? false
-                    if !wasVerified, case .success = answer { push.origin.deviceVerified(at: sentAt) }
+                    if case .success = answer, !push.isDeviceVerified(at: sentAt) {
+                        push.origin.deviceVerified(at: sentAt)
+                    }
                     push.origin.pushFinished(push.request, answer)
                 }
                 owner.laneCommitted(batch, answers, took: loop.now - sentAt)

@@ -38,7 +38,7 @@ struct PushArguments {
             if let base = push.base { bases.append(base) } else { bases.appendNull() }
             schemas.append(push.schema)
             if let state = push.state { states.append(state) } else { states.appendNull() }
-            verified.append(pending.verifiedUntil.map { now < $0 } ?? false)
+            verified.append(pending.isDeviceVerified(at: now))
         }
         list.append(batch[0].player.uuid)
         for array in [players, devices, collections, games, saved, bases, schemas, states, verified] {

@@ -42,6 +42,9 @@ final class PendingPush {
         }
     }
 
+    /// Whether the device counts as valid at a moment without being looked up.
+    func isDeviceVerified(at moment: ContinuousClock.Instant) -> Bool { verifiedUntil.map { moment < $0 } ?? false }
+
     /// What it counts for in limits of memory.
     var bytes: Int { (push.state?.count ?? 0) + 256 }
 

@@ -9,7 +9,7 @@ final class SyncDevice {
     let path: String
     let token: String
     let port: Int
-    private(set) var file: SyncFile
+    private(set) var store: GameStore
     private(set) var engine: SyncEngine?
     private let folder: TestFolder
 
@@ -19,7 +19,7 @@ final class SyncDevice {
         path = folder.path + "/games.sqlite"
         self.token = token
         self.port = port
-        file = try SyncFile(path: path)
+        store = try Self.open(path)
         if starts { try start() }
     }
 
@@ -32,15 +32,26 @@ final class SyncDevice {
     }
 
     func start(settings: SyncSettings = SyncDevice.settings) throws {
-        file = try SyncFile(path: path)
-        engine = try SyncEngine(storage: file, server: "127.0.0.1:\(port)", token: token, settings: settings)
+        store = try Self.open(path)
+        engine = try SyncEngine(storage: store, server: "127.0.0.1:\(port)", token: token, settings: settings)
     }
 
     /// The process is gone: what was not on disk is lost.
     func die() { engine = nil }
 
     func save(_ id: String, _ state: String?) throws {
-        try file.save(try key(id), state.map { Array($0.utf8) }, schema: 1)
+        try save([(id, state)])
+    }
+
+    /// Saves states in one transaction; nil deletes.
+    func save(_ states: [(id: String, state: String?)]) throws {
+        try store.write { transaction in
+            for (id, state) in states { try transaction.save(try key(id), state: state.map { Array($0.utf8) }) }
+        }
+    }
+
+    private static func open(_ path: String) throws -> GameStore {
+        try GameStore(path: path, schemaVersion: 1)
     }
 
     func key(_ id: String) throws -> GameKey { try GameKey(collection: "handle.game", id: id) }
@@ -48,7 +59,7 @@ final class SyncDevice {
     /// What the app sees: the states by id, the deleted ones as nil.
     func states() throws -> [String: String?] {
         var states: [String: String?] = [:]
-        for (key, game) in try file.heldGames() {
+        for (key, game) in try store.heldGames() {
             states[key.id] = .some(game.state.map { String(decoding: $0, as: UTF8.self) })
         }
         return states

@@ -91,7 +91,7 @@ struct SyncSimulationTests {
             let pulled = try client.reply()
             #expect(pulled.count == states[0].count + 1, "IEUM_SEED=\(seed)")
             for device in devices {
-                for (key, game) in try device.file.heldGames() {
+                for (key, game) in try device.store.heldGames() {
                     #expect(
                         game.standing == .synced && game.sending == nil && game.unseen == nil,
                         "IEUM_SEED=\(seed) \(key)")
@@ -104,7 +104,7 @@ struct SyncSimulationTests {
             try client.send("HISTORY handle.game \(id) limit=1000")
             var reported: Set<String> = []
             for device in devices {
-                for event in try device.file.events(limit: .max) {
+                for event in try device.store.events(limit: .max) {
                     guard case .conflict(let conflict) = event.kind else { continue }
                     reported.insert("\(conflict.mine.header.revision)")
                 }

@@ -9,7 +9,7 @@ guard arguments.count == 5, let key = try? GameKey(collection: arguments[2], id:
     print("usage: sync-probe FILE COLLECTION ID STATE")
     exit(2)
 }
-let file = try SyncFile(path: arguments[1])
-try file.save(key, Array(arguments[4].utf8), schema: 1)
+let store = try GameStore(at: URL(fileURLWithPath: arguments[1]), schemaVersion: 1)
+try store.write { try $0.save(key, state: Array(arguments[4].utf8)) }
 FileHandle.standardOutput.write(Data("saved\n".utf8))
 while true { pause() }

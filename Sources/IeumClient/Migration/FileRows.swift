@@ -120,7 +120,7 @@ final class FileRows: MigrationRows {
         let timestamp = GameStore.timestamp(ofState: state)
         try connection.run(
             """
-            UPDATE games SET state = ?, extra = NULL, schema = ?, timestamp = coalesce(?, timestamp), change = ?
+            UPDATE games SET state = ?, schema = ?, timestamp = coalesce(?, timestamp), change = ?
              WHERE collection = ? AND id = ?
             """, .bytes(state), .integer(schema), timestamp.map { .integer($0) } ?? .null, .integer(change),
             .text(key.collection), .text(key.id))

@@ -1,8 +1,10 @@
 import Foundation
+import Wire
 
 /// Dates as states hold them: ISO 8601, UTC, six digits of fraction, e.g. `2025-09-30T19:02:11.480000Z`.
 ///
-/// Years 0000 to 9999 (Foundation's `Date.distantPast` is of the year 0000), the Gregorian calendar throughout. A `Date` is rounded to the nearest microsecond.
+/// Years 0000 to 9999 (Foundation's `Date.distantPast` is of the year 0000), the Gregorian calendar throughout. A `Date` is
+/// rounded to the nearest microsecond.
 enum DateText {
     private static let referenceMicros: Int64 = 978_307_200_000_000
     private static let earliest: Int64 = -62_167_219_200_000_000
@@ -31,11 +33,12 @@ enum DateText {
         let fraction = micros - seconds * 1_000_000
         let days = floorDivide(seconds, 86_400)
         let time = seconds - days * 86_400
-        let (year, month, day) = civil(days)
+        let date = CivilDate(daysSince1970: days)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(27)
         for (value, count, mark) in [
-            (year, 4, "-"), (month, 2, "-"), (day, 2, "T"), (time / 3_600, 2, ":"), (time / 60 % 60, 2, ":"),
+            (date.year, 4, "-"), (date.month, 2, "-"), (date.day, 2, "T"), (time / 3_600, 2, ":"),
+            (time / 60 % 60, 2, ":"),
             (time % 60, 2, "."), (fraction, 6, "Z"),
         ] {
             var rest = value
@@ -57,8 +60,8 @@ enum DateText {
         guard let year = scanner.number(4), scanner.skip("-"), let month = scanner.number(2), scanner.skip("-"),
             let day = scanner.number(2), scanner.skip("T") || scanner.skip("t") || scanner.skip(" "),
             let hour = scanner.number(2), scanner.skip(":"), let minute = scanner.number(2), scanner.skip(":"),
-            let second = scanner.number(2), (1...12).contains(month), day >= 1,
-            day <= length(month, year), hour < 24, minute < 60, second < 60
+            let second = scanner.number(2), hour < 24, minute < 60, second < 60,
+            let date = CivilDate(year: year, month: month, day: day)
         else { return nil }
         var fraction: Int64 = 0
         if scanner.skip(".") {
@@ -74,7 +77,7 @@ enum DateText {
             offset = (hours * 60 + minutes) * (isWest ? -60 : 60)
         }
         guard scanner.bytes.isEmpty else { return nil }
-        let seconds = ((daysSince1970(year, month, day) * 24 + hour) * 60 + minute) * 60 + second - offset
+        let seconds = ((date.daysSince1970 * 24 + hour) * 60 + minute) * 60 + second - offset
         let micros = seconds * 1_000_000 + fraction
         return (earliest...latest).contains(micros) ? micros : nil
     }
@@ -117,34 +120,5 @@ enum DateText {
     private static func floorDivide(_ value: Int64, _ divisor: Int64) -> Int64 {
         let (quotient, remainder) = value.quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? quotient - 1 : quotient
-    }
-
-    // Howard Hinnant's "chrono-compatible low-level date algorithms".
-
-    private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let shifted = month <= 2 ? year - 1 : year
-        let era = floorDivide(shifted, 400)
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-
-    private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        let shifted = days + 719_468
-        let era = floorDivide(shifted, 146_097)
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
-    }
-
-    private static func length(_ month: Int64, _ year: Int64) -> Int64 {
-        switch month {
-        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
     }
 }

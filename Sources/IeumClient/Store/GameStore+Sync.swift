@@ -74,10 +74,7 @@ extension GameStore: SyncStorage {
 
     private func syncing<Value>(_ body: (SyncTables) throws -> Value) throws -> Value {
         try write { transaction in
-            let tables = attachment(transaction) {
-                SyncTables(connection: $0, timestamp: { GameStore.timestamp(ofState: $0) })
-            }
-            tables.changed = []
+            let tables = SyncTables(connection: transaction.connection, timestamp: GameStore.timestamp(ofState:))
             let value = try body(tables)
             for collection in tables.changed { transaction.noteChange(of: collection) }
             return value

@@ -181,13 +181,6 @@ public final class GameStore: Sendable {
         return value
     }
 
-    /// An object that is kept beside the writing connection, for use in transactions, and goes before it does.
-    package func attachment<Object: AnyObject>(
-        _ transaction: StoreTransaction, _ make: (OpaquePointer) -> Object
-    ) -> Object {
-        writer.attachment(make)
-    }
-
     /// All games of a collection by id, undecoded, as one moment had them.
     package func rows(of collection: String) throws -> [StoredGame] {
         try read { reader in try reader.rows(collection) }
@@ -258,12 +251,8 @@ public final class GameStore: Sendable {
         StoreReader(connection: connection, memory: memory, schemaVersion: schemaVersion, upgrade: upgrade)
     }
 
-    /// Takes note of damage for the next opening, and gives what SQLite says one type.
+    /// Takes note of damage for the next opening.
     private func noticed(_ error: any Error) -> any Error {
-        if let failure = error as? SyncStatements.Failure {
-            let path = writer.connection.path
-            return noticed(StoreError(sqlite: failure.code, message: failure.description, path: path, context: "sync"))
-        }
         if let error = error as? StoreError, error.kind == .damaged, let url {
             StoreFile(path: url.path).suspectDamage()
         }

@@ -34,6 +34,11 @@ final class SQLiteConnection {
 
     /// Runs a statement to its end, and forgets its rows.
     func run(_ sql: String, _ values: SQLiteValue...) throws(StoreError) {
+        try run(sql, values)
+    }
+
+    /// Runs a statement to its end, and forgets its rows.
+    func run(_ sql: String, _ values: [SQLiteValue]) throws(StoreError) {
         let statement = try statement(sql, values)
         defer { statement.end() }
         while try statement.step() {}
@@ -106,6 +111,9 @@ enum SQLiteValue {
     case integer(Int64)
     case text(String)
     case bytes([UInt8])
+
+    /// Bytes, or NULL where there are none.
+    static func bytes(_ bytes: [UInt8]?) -> SQLiteValue { bytes.map { .bytes($0) } ?? .null }
 }
 
 /// A prepared statement and, while it runs, its row.

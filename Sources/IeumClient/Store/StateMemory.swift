@@ -29,7 +29,7 @@ final class StateMemory: Sendable {
         }
     }
 
-    /// Takes note of a state. One whose transaction fails does no harm as long as ``forget(_:)`` follows.
+    /// Takes note of a state. One whose transaction fails does no harm as long as ``forgetAll()`` follows.
     func remember(_ key: GameKey, _ entry: Entry) {
         entries.withLock { entries in
             guard entry.state.count <= Self.maxBytes else {

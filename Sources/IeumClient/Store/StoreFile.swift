@@ -14,7 +14,7 @@ struct StoreFile {
     static let schema = """
         CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
         CREATE TABLE games (
-            collection TEXT NOT NULL, id TEXT NOT NULL, state BLOB, extra BLOB, timestamp INTEGER NOT NULL,
+            collection TEXT NOT NULL, id TEXT NOT NULL, state BLOB, timestamp INTEGER NOT NULL,
             schema INTEGER NOT NULL, saved INTEGER NOT NULL, stamp INTEGER, base INTEGER, device BLOB,
             unsent INTEGER NOT NULL, change INTEGER NOT NULL, PRIMARY KEY (collection, id));
         CREATE INDEX games_latest ON games (collection, timestamp, id, change) WHERE state IS NOT NULL;
@@ -108,7 +108,7 @@ struct StoreFile {
         for column in [
             "SELECT key, value FROM meta LIMIT 1",
             """
-            SELECT collection, id, state, extra, timestamp, schema, saved, stamp, base, device, unsent, change FROM games
+            SELECT collection, id, state, timestamp, schema, saved, stamp, base, device, unsent, change FROM games
              LIMIT 1
             """,
         ] {

@@ -89,9 +89,6 @@ public final class StoreTransaction {
 
     // MARK: For those who work beside the store
 
-    /// The connection's handle, to run statements of one's own in this transaction.
-    package var handle: OpaquePointer { connection.handle }
-
     /// Takes note that visible rows of a collection were changed by statements of one's own.
     package func noteChange(of collection: String) {
         changed.insert(collection)
@@ -184,7 +181,7 @@ public final class StoreTransaction {
         let change = try nextChange()
         try connection.run(
             """
-            UPDATE games SET state = ?, extra = NULL, timestamp = ?, schema = ?, saved = ?, device = NULL, unsent = 1,
+            UPDATE games SET state = ?, timestamp = ?, schema = ?, saved = ?, device = NULL, unsent = 1,
                    change = ?
              WHERE rowid = ?
             """, state.map { .bytes($0) } ?? .null, .integer(timestamp), .integer(Int64(schemaVersion)),

@@ -3,28 +3,14 @@ import Synchronization
 
 /// The one connection that writes, and its lock.
 ///
-/// `@unchecked Sendable`: only who holds the lock touches the connection and what is attached to it.
+/// `@unchecked Sendable`: only who holds the lock touches the connection.
 final class StoreWriter: @unchecked Sendable {
     let connection: SQLiteConnection
     private let lock = NSLock()
     private let holder = Atomic<UInt>(0)
-    private var attachments: [ObjectIdentifier: AnyObject] = [:]
 
     init(_ connection: SQLiteConnection) {
         self.connection = connection
-    }
-
-    deinit {
-        // Statements of others go before the connection does.
-        attachments = [:]
-    }
-
-    /// Keeps an object beside the connection that is made once, e.g. for its prepared statements.
-    func attachment<Object: AnyObject>(_ make: (OpaquePointer) -> Object) -> Object {
-        if let known = attachments[ObjectIdentifier(Object.self)] as? Object { return known }
-        let object = make(connection.handle)
-        attachments[ObjectIdentifier(Object.self)] = object
-        return object
     }
 
     /// Runs alone.

@@ -4,9 +4,9 @@ import Wire
 /// Rows and values.
 extension SyncTables {
     /// Reads a game with what is under way and what was not shown.
-    package func read(_ key: GameKey) throws -> HeldGame? {
+    func read(_ key: GameKey) throws -> HeldGame? {
         var game: HeldGame?
-        try statements.rows(
+        try connection.rows(
             """
             SELECT g.state, g.schema, g.saved, g.stamp, g.base, g.device, g.unsent, i.id IS NOT NULL, i.saved, i.base,
                    i.schema, i.state, u.version
@@ -36,14 +36,14 @@ extension SyncTables {
     /// Writes a game.
     /// - Parameter isChanged: whether the app sees something else now.
     func write(_ game: HeldGame, isChanged: Bool = false) throws {
-        let key: [SyncStatements.Value] = [.text(game.key.collection), .text(game.key.id)]
-        let base: SyncStatements.Value =
+        let key: [SQLiteValue] = [.text(game.key.collection), .text(game.key.id)]
+        let base: SQLiteValue =
             switch game.base {
             case .nothing: .null
             case .revision(let revision): .integer(revision)
             case .earlierEpoch: .integer(-1)
             }
-        let row: [SyncStatements.Value] = [
+        let row: [SQLiteValue] = [
             .bytes(game.state), .integer(Int64(game.schema)), .integer(game.saved.microseconds),
             game.stamp.map { .integer($0.microseconds) } ?? .null, base, .bytes(game.device.map { Array($0.bytes) }),
             .integer(Int64(game.standing.rawValue)),
@@ -51,42 +51,42 @@ extension SyncTables {
         if isChanged {
             changed.insert(game.key.collection)
             let time = game.state.flatMap(timestamp) ?? game.saved.microseconds
-            try statements.run(
+            try connection.run(
                 """
                 INSERT INTO games (collection, id, state, schema, saved, stamp, base, device, unsent, timestamp, change)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT (collection, id) DO UPDATE SET state = excluded.state, schema = excluded.schema,
                     saved = excluded.saved, stamp = excluded.stamp, base = excluded.base, device = excluded.device,
-                    unsent = excluded.unsent, timestamp = excluded.timestamp, change = excluded.change, extra = NULL
+                    unsent = excluded.unsent, timestamp = excluded.timestamp, change = excluded.change
                 """, key + row + [.integer(time), .integer(try nextChange())])
         } else {
-            try statements.run(
+            try connection.run(
                 """
                 UPDATE games SET state = ?, schema = ?, saved = ?, stamp = ?, base = ?, device = ?, unsent = ?
                  WHERE collection = ? AND id = ?
                 """, row + key)
         }
         if let push = game.sending {
-            try statements.run(
+            try connection.run(
                 "INSERT OR REPLACE INTO inflight (collection, id, saved, base, schema, state) VALUES (?, ?, ?, ?, ?, ?)",
                 key + [
                     .integer(push.saved?.microseconds ?? 0), push.base.map { .integer($0) } ?? .null,
                     .integer(Int64(push.schema)), .bytes(push.state),
                 ])
         } else {
-            try statements.run("DELETE FROM inflight WHERE collection = ? AND id = ?", key)
+            try connection.run("DELETE FROM inflight WHERE collection = ? AND id = ?", key)
         }
         if let unseen = game.unseen {
-            try statements.run(
+            try connection.run(
                 "INSERT OR REPLACE INTO unseen (collection, id, version) VALUES (?, ?, ?)",
                 key + [.bytes(Self.line(unseen))])
         } else {
-            try statements.run("DELETE FROM unseen WHERE collection = ? AND id = ?", key)
+            try connection.run("DELETE FROM unseen WHERE collection = ? AND id = ?", key)
         }
     }
 
     /// Saves a state as the app would, without going through its type.
-    package func edit(_ key: GameKey, state: [UInt8]?, schema: Int32, wall: Timestamp) throws {
+    func edit(_ key: GameKey, state: [UInt8]?, schema: Int32, wall: Timestamp) throws {
         let now = wall.advanced(byMicroseconds: try clockOffset())
         if var game = try read(key) {
             guard game.state != state || game.schema != schema else { return }
@@ -99,9 +99,9 @@ extension SyncTables {
 
     // MARK: Events
 
-    package func events(limit: Int) throws -> [StoredSyncEvent] {
+    func events(limit: Int) throws -> [StoredSyncEvent] {
         var events: [StoredSyncEvent] = []
-        try statements.rows(
+        try connection.rows(
             """
             SELECT event, outcome, rival, mine, other, error FROM conflicts WHERE is_open = 0 ORDER BY event LIMIT ?
             """, [.integer(Int64(limit))]
@@ -123,12 +123,12 @@ extension SyncTables {
         return events
     }
 
-    package func removeEvent(_ id: Int64) throws {
-        try statements.run("DELETE FROM conflicts WHERE event = ?", [.integer(id)])
+    func removeEvent(_ id: Int64) throws {
+        try connection.run("DELETE FROM conflicts WHERE event = ?", [.integer(id)])
     }
 
     func add(_ conflict: PushConflict) throws {
-        try statements.run(
+        try connection.run(
             "INSERT INTO conflicts (is_open, collection, id, outcome, rival, mine, other) VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 .integer(conflict.isOpen ? 1 : 0), .text(conflict.mine.game.collection), .text(conflict.mine.game.id),
@@ -144,7 +144,7 @@ extension SyncTables {
             revision: 0, saved: saved, stamp: saved, device: own, schema: push.schema, base: push.base)
         var line: [UInt8] = []
         error.print(into: &line)
-        try statements.run(
+        try connection.run(
             "INSERT INTO conflicts (is_open, collection, id, outcome, mine, error) VALUES (0, ?, ?, 'refused', ?, ?)",
             [
                 .text(push.game.collection), .text(push.game.id),
@@ -156,15 +156,15 @@ extension SyncTables {
     func closeConflicts(_ key: GameKey, _ revision: Revision, _ version: GameVersion?) throws {
         // Two saves with the same bytes are no conflict.
         var same: [Int64] = []
-        let open: [SyncStatements.Value] = [.text(key.collection), .text(key.id), .integer(revision)]
-        try statements.rows(
+        let open: [SQLiteValue] = [.text(key.collection), .text(key.id), .integer(revision)]
+        try connection.rows(
             "SELECT event, mine FROM conflicts WHERE is_open = 1 AND collection = ? AND id = ? AND rival = ?", open
         ) { row in
             guard let version, let mine = row.bytes(1).flatMap({ Self.version($0) }) else { return }
             if mine.state == version.state { same.append(row.integer(0)) }
         }
         for event in same { try removeEvent(event) }
-        try statements.run(
+        try connection.run(
             "UPDATE conflicts SET is_open = 0, other = ? WHERE is_open = 1 AND collection = ? AND id = ? AND rival = ?",
             [.bytes(version.map { Self.line($0) })] + open)
     }
@@ -186,7 +186,7 @@ extension DeviceID {
     fileprivate var bytes: [UInt8] { withUnsafeBytes(of: uuid.uuid) { Array($0) } }
 }
 
-extension SyncStatements.Row {
+extension SQLiteStatement {
     func key(_ collection: Int32, _ id: Int32) -> GameKey? {
         guard let collection = text(collection), let id = text(id) else { return nil }
         return try? GameKey(collection: collection, id: id)

@@ -1,4 +1,3 @@
-import CSQLite
 import Foundation
 import Wire
 
@@ -6,9 +5,9 @@ import Wire
 /// owner's, on the connection's thread or under its lock.
 ///
 /// The rule is ``HeldGame``'s: a row is read, one event happens to it, and it is written back.
-package final class SyncTables {
+final class SyncTables {
     /// The tables, besides `meta`, `collections` and `games`, which are the store's.
-    package static let schema = """
+    static let schema = """
         CREATE TABLE IF NOT EXISTS inflight (
             collection TEXT NOT NULL, id TEXT NOT NULL, saved INTEGER NOT NULL, base INTEGER, schema INTEGER NOT NULL,
             state BLOB, PRIMARY KEY (collection, id)) WITHOUT ROWID;
@@ -20,38 +19,37 @@ package final class SyncTables {
         CREATE INDEX IF NOT EXISTS games_unsent ON games (saved, unsent) WHERE unsent IN (1, 2);
         """
 
-    let statements: SyncStatements
+    let connection: SQLiteConnection
     /// The value's own time that a state tells; nil: it tells none.
     let timestamp: ([UInt8]) -> Int64?
-    /// The collections whose visible rows have changed since this was emptied.
-    package var changed: Set<String> = []
+    /// The collections whose visible rows have changed.
+    var changed: Set<String> = []
 
-    /// Works on an open connection, which it does not own; let go of it before the connection is closed.
-    package init(connection: OpaquePointer, timestamp: @escaping ([UInt8]) -> Int64? = { _ in nil }) {
-        statements = SyncStatements(connection)
+    init(connection: SQLiteConnection, timestamp: @escaping ([UInt8]) -> Int64?) {
+        self.connection = connection
         self.timestamp = timestamp
     }
 
     // MARK: Where things stand
 
-    package func syncPoint() throws -> SyncPoint {
+    func syncPoint() throws -> SyncPoint {
         var point = SyncPoint(epoch: try meta("epoch").flatMap { UUID(uuidString: $0) }, cursor: try cursor())
-        point.unanswered = Int(try statements.integer("SELECT count(*) FROM inflight"))
+        point.unanswered = Int(try integer("SELECT count(*) FROM inflight"))
         point.waiting = Int(
-            try statements.integer(
+            try integer(
                 "SELECT (SELECT count(*) FROM games WHERE unsent IN (1, 2)) - (SELECT count(*) FROM inflight)"))
         let lookUps = try lookUps(limit: .max).count
         point.waiting = max(0, point.waiting - lookUps)
-        let open = try statements.integer("SELECT count(*) FROM conflicts WHERE is_open = 1")
+        let open = try integer("SELECT count(*) FROM conflicts WHERE is_open = 1")
         point.hasErrands = lookUps > 0 || open > 0
-        point.lastEvent = try statements.integer("SELECT coalesce(max(event), 0) FROM conflicts WHERE is_open = 0")
+        point.lastEvent = try integer("SELECT coalesce(max(event), 0) FROM conflicts WHERE is_open = 0")
         return point
     }
 
-    package func meet(_ signIn: SignIn, epoch: UUID, clockOffset: Int64) throws -> SyncPoint {
+    func meet(_ signIn: SignIn, epoch: UUID, clockOffset: Int64) throws -> SyncPoint {
         let player = signIn.player.description
         if let known = try meta("player"), known != player, let id = PlayerID(known),
-            try statements.integer("SELECT count(*) FROM games") > 0
+            try integer("SELECT count(*) FROM games") > 0
         {
             throw SyncStorageError.otherPlayer(id)
         }
@@ -67,27 +65,27 @@ package final class SyncTables {
         return try syncPoint()
     }
 
-    package func startOver(epoch: UUID) throws -> SyncPoint {
+    func startOver(epoch: UUID) throws -> SyncPoint {
         try setMeta("epoch", epoch.uuidString.lowercased())
         try setMeta("cursor", "0")
         try forEach("SELECT collection, id FROM games") { $0.startOver() }
         // The revisions that were to be fetched mean nothing now.
-        try statements.run("UPDATE conflicts SET is_open = 0 WHERE is_open = 1")
+        try connection.run("UPDATE conflicts SET is_open = 0 WHERE is_open = 1")
         return try syncPoint()
     }
 
     /// By how much later saves are to be corrected, in microseconds.
-    package func clockOffset() throws -> Int64 { Int64(try meta("clock_offset") ?? "") ?? 0 }
+    func clockOffset() throws -> Int64 { Int64(try meta("clock_offset") ?? "") ?? 0 }
 
     // MARK: Sending
 
-    package func unanswered() throws -> [Push] {
+    func unanswered() throws -> [Push] {
         try keys("SELECT collection, id FROM inflight ORDER BY saved, collection, id").compactMap {
             try read($0)?.sending
         }
     }
 
-    package func takeOutgoing(limit: Int, bytes: Int) throws -> [Push] {
+    func takeOutgoing(limit: Int, bytes: Int) throws -> [Push] {
         guard let own = try own() else { return [] }
         var pushes: [Push] = []
         var size = 0
@@ -106,7 +104,7 @@ package final class SyncTables {
         return pushes
     }
 
-    package func acknowledge(_ answers: [PushAnswer]) throws -> SyncPoint {
+    func acknowledge(_ answers: [PushAnswer]) throws -> SyncPoint {
         guard let own = try own() else { return try syncPoint() }
         var cursor = try cursor()
         let before = cursor
@@ -122,7 +120,7 @@ package final class SyncTables {
         return try syncPoint()
     }
 
-    package func refuse(_ push: Push, _ error: WireError) throws -> SyncPoint {
+    func refuse(_ push: Push, _ error: WireError) throws -> SyncPoint {
         if var game = try read(push.game) {
             let isReported = game.refuse(push, error)
             try write(game)
@@ -133,7 +131,7 @@ package final class SyncTables {
 
     // MARK: Hearing
 
-    package func apply(_ page: ChangePage, since: Revision) throws -> SyncPoint {
+    func apply(_ page: ChangePage, since: Revision) throws -> SyncPoint {
         let cursor = try cursor()
         guard let own = try own(), since <= cursor else { return try syncPoint() }
         for head in page.games {
@@ -149,9 +147,9 @@ package final class SyncTables {
         return try syncPoint()
     }
 
-    package func errands(limit: Int) throws -> [SyncErrand] {
+    func errands(limit: Int) throws -> [SyncErrand] {
         var errands: [SyncErrand] = []
-        try statements.rows(
+        try connection.rows(
             "SELECT collection, id, rival FROM conflicts WHERE is_open = 1 ORDER BY event LIMIT ?",
             [.integer(Int64(limit))]
         ) {
@@ -160,7 +158,7 @@ package final class SyncTables {
         return errands + (try lookUps(limit: limit - errands.count))
     }
 
-    package func settle(_ errand: SyncErrand, _ result: SyncErrand.Result) throws -> SyncPoint {
+    func settle(_ errand: SyncErrand, _ result: SyncErrand.Result) throws -> SyncPoint {
         switch errand {
         case .lookUp(let key, _, _):
             guard var game = try read(key) else { break }
@@ -189,25 +187,27 @@ package final class SyncTables {
 
     // MARK: Values beside the rows
 
+    private func integer(_ sql: String) throws -> Int64 { try connection.integer(sql) ?? 0 }
+
     func own() throws -> DeviceID? { try meta("device").flatMap { DeviceID($0) } }
 
     private func cursor() throws -> Revision { Int64(try meta("cursor") ?? "") ?? 0 }
 
     private func meta(_ key: String) throws -> String? {
         var value: String?
-        try statements.rows("SELECT value FROM meta WHERE key = ?", [.text(key)]) { value = $0.text(0) }
+        try connection.rows("SELECT value FROM meta WHERE key = ?", [.text(key)]) { value = $0.text(0) }
         return value
     }
 
     private func setMeta(_ key: String, _ value: String) throws {
-        try statements.run(
+        try connection.run(
             "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
             [.text(key), .text(value)])
     }
 
     func keys(_ query: String, limit: Int = .max) throws -> [GameKey] {
         var keys: [GameKey] = []
-        try statements.rows(query + " LIMIT ?", [.integer(Int64(limit))]) { row in
+        try connection.rows(query + " LIMIT ?", [.integer(Int64(limit))]) { row in
             if let key = row.key(0, 1) { keys.append(key) }
         }
         return keys

@@ -43,8 +43,8 @@ public struct Timestamp: Hashable, Comparable, Sendable {
             text[4] == UInt8(ascii: "-"), text[7] == UInt8(ascii: "-"), text[10] == UInt8(ascii: "T"),
             text[13] == UInt8(ascii: ":"), text[16] == UInt8(ascii: ":"), text[count - 1] == UInt8(ascii: "Z"),
             let year = text.digits(at: 0, count: 4), year >= 1970,
-            let month = text.digits(at: 5, count: 2), (1...12).contains(month),
-            let day = text.digits(at: 8, count: 2), day >= 1, day <= Self.days(inMonth: month, of: year),
+            let month = text.digits(at: 5, count: 2), let day = text.digits(at: 8, count: 2),
+            let date = CivilDate(year: year, month: month, day: day),
             let hour = text.digits(at: 11, count: 2), hour < 24,
             let minute = text.digits(at: 14, count: 2), minute < 60,
             let second = text.digits(at: 17, count: 2), second < 60
@@ -56,7 +56,7 @@ public struct Timestamp: Hashable, Comparable, Sendable {
             fraction = value
             for _ in digits..<6 { fraction *= 10 }
         }
-        let seconds = ((Self.daysSince1970(year, month, day) * 24 + hour) * 60 + minute) * 60 + second
+        let seconds = ((date.daysSince1970 * 24 + hour) * 60 + minute) * 60 + second
         self.microseconds = seconds * 1_000_000 + fraction
     }
 
@@ -69,16 +69,16 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     /// Appends the text form, 27 bytes.
     public func print(into bytes: inout [UInt8]) {
         let (days, time) = microseconds.quotientAndRemainder(dividingBy: 86_400_000_000)
-        let (year, month, day) = Self.civil(daysSince1970: days)
+        let date = CivilDate(daysSince1970: days)
         let (seconds, fraction) = time.quotientAndRemainder(dividingBy: 1_000_000)
         let (minutes, second) = seconds.quotientAndRemainder(dividingBy: 60)
         let (hour, minute) = minutes.quotientAndRemainder(dividingBy: 60)
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 27) { text in
-            text.write(year, at: 0, 4)
+            text.write(date.year, at: 0, 4)
             text[4] = UInt8(ascii: "-")
-            text.write(month, at: 5, 2)
+            text.write(date.month, at: 5, 2)
             text[7] = UInt8(ascii: "-")
-            text.write(day, at: 8, 2)
+            text.write(date.day, at: 8, 2)
             text[10] = UInt8(ascii: "T")
             text.write(hour, at: 11, 2)
             text[13] = UInt8(ascii: ":")
@@ -95,38 +95,6 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     /// Orders by time.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         left.microseconds < right.microseconds
-    }
-
-    // The two functions below are Howard Hinnant's "chrono-compatible low-level date algorithms", for years from 1970:
-    // a year begins on the first of March, so that the leap day is its last.
-
-    private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let shifted = month <= 2 ? year - 1 : year
-        let era = shifted / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        return era * 146_097 + dayOfEra - 719_468
-    }
-
-    private static func civil(daysSince1970 days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        let shifted = days + 719_468
-        let era = shifted / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let shiftedMonth = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
-        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
-    }
-
-    private static func days(inMonth month: Int64, of year: Int64) -> Int64 {
-        switch month {
-        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
     }
 }
 

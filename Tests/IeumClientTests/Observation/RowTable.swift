@@ -15,7 +15,7 @@ struct Piece: Equatable, Sendable {
 final class RowTable: Sendable {
     struct Failure: Error, Equatable {}
 
-    private struct State {
+    private struct State: Sendable {
         var rows: [String: (change: Int64, piece: Piece?)] = [:]
         var change: Int64 = 0
         var isBroken = false
@@ -93,7 +93,6 @@ final class CallLog: Sendable {
         var pieces: [Piece]?
         var calls: [CollectionChange<Piece>] = []
         var faults: [String] = []
-        var waiters: [(isMet: @Sendable (Seen) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
     }
 
     /// What a test waits for.
@@ -103,15 +102,15 @@ final class CallLog: Sendable {
         var hasFailed: Bool
     }
 
-    private let state = Mutex(State())
+    private let state = Watched(State())
 
-    var calls: [CollectionChange<Piece>] { state.withLock { $0.calls } }
-    var pieces: [Piece]? { state.withLock { $0.pieces } }
+    var calls: [CollectionChange<Piece>] { state.value.calls }
+    var pieces: [Piece]? { state.value.pieces }
     /// What no observer may be told: a second `initial`, an update before it, indices that do not fit, a call after an error.
-    var faults: [String] { state.withLock { $0.faults } }
+    var faults: [String] { state.value.faults }
 
     @Sendable func receive(_ change: CollectionChange<Piece>) {
-        let met = state.withLock { state in
+        state.change { state in
             if case .error? = state.calls.last { state.faults.append("a call after the error") }
             state.calls.append(change)
             switch change {
@@ -131,12 +130,7 @@ final class CallLog: Sendable {
                 state.pieces = pieces
             case .error: break
             }
-            let seen = Self.seen(state)
-            let met = state.waiters.filter { $0.isMet(seen) }
-            state.waiters.removeAll { $0.isMet(seen) }
-            return met
         }
-        for waiter in met { waiter.continuation.resume() }
     }
 
     private static func seen(_ state: borrowing State) -> Seen {
@@ -146,23 +140,7 @@ final class CallLog: Sendable {
 
     /// Waits until what was seen meets a condition.
     func wait(until isMet: @escaping @Sendable (Seen) -> Bool) async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isNow = state.withLock { state in
-                    if Task.isCancelled || isMet(Self.seen(state)) { return true }
-                    state.waiters.append((isMet, continuation))
-                    return false
-                }
-                if isNow { continuation.resume() }
-            }
-        } onCancel: {
-            // A test that is out of time goes on, and fails.
-            let waiters = state.withLock { state in
-                defer { state.waiters = [] }
-                return state.waiters
-            }
-            for waiter in waiters { waiter.continuation.resume() }
-        }
+        await state.wait { isMet(Self.seen($0)) }
     }
 }
 

@@ -146,18 +146,3 @@ extension MemoryStorage: SimulatedStorage {
         return StoredState(games: state.games, epoch: state.epoch, cursor: state.cursor, events: state.events)
     }
 }
-
-extension SyncFile: SimulatedStorage {
-    var current: StoredState {
-        // A failure shows as nothing stored, which no check lets pass.
-        guard let point = try? syncPoint(), let games = try? heldGames(), let events = try? events(limit: .max) else {
-            return StoredState(games: [:], epoch: nil, cursor: .max, events: [])
-        }
-        return StoredState(
-            games: games, epoch: point.epoch, cursor: point.cursor, events: events.map { ($0, false) })
-    }
-
-    func save(_ key: GameKey, _ text: [UInt8]?, at wall: Timestamp) {
-        try? save(key, text, schema: 1, wall: wall)
-    }
-}

@@ -39,13 +39,4 @@ struct SimulationTests {
         let failed = failures.withLock { $0 }
         #expect(failed.isEmpty, "\(failed.count) of \(count) failed:\n\(failed.prefix(20).joined(separator: "\n"))")
     }
-
-    @Test("the same holds with the SQLite form of the storage")
-    func holdsInSQLite() throws {
-        let first = SeededRandom(for: "simulation in SQLite").seed
-        for index in 0..<40 {
-            let simulation = try Simulation(seed: first &+ UInt64(index)) { try SyncFile(path: ":memory:") }
-            #expect(simulation.run() == [], "IEUM_SEED=\(simulation.seed)")
-        }
-    }
 }
