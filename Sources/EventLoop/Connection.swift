@@ -3,11 +3,12 @@ import Glibc
 
 /// A buffered TCP connection that reads lines and writes bytes.
 ///
-/// **Who owns what.** The owner keeps the connection; the connection keeps its delegate weakly and its loop strongly, and
-/// the loop keeps no connection, with two exceptions: after ``closeAfterFlush(within:)`` until the end, and after
-/// ``close()`` until ``ConnectionDelegate/ended(_:on:)`` was told, which is in the same or the next turn of the loop. A
-/// connection that is released otherwise closes its socket at once and tells nobody. A connection whose delegate is gone
-/// closes itself at its next event.
+/// **Who owns what.** The owner keeps the connection; the connection keeps its loop, and its delegate until it has told it
+/// the end (weakly would cost every call to the delegate more than the call). A delegate that is also the owner therefore
+/// closes the connection when it wants to go. The loop keeps no connection, with two exceptions: after
+/// ``closeAfterFlush(within:)`` until the end, and after ``close()`` until ``ConnectionDelegate/ended(_:on:)`` was told,
+/// which is in the same or the next turn of the loop. A connection that is released otherwise closes its socket at once
+/// and tells nobody.
 ///
 /// **Reading.** Lines are delivered from the loop, in bounded portions, so that nobody starves the others. What is read
 /// ahead of a pause is bounded by one read (4 KiB). While the output is blocked, reading rests by itself: a peer
@@ -54,8 +55,8 @@ public final class Connection {
 
     /// The other side's address.
     public let peer: SocketAddress
-    /// Hears the events; kept weakly.
-    public private(set) weak var delegate: (any ConnectionDelegate)?
+    /// Hears the events; nil before the start and after the end.
+    public private(set) var delegate: (any ConnectionDelegate)?
     /// Whether more output is pending than the high-water mark allows. The owner should produce no more then.
     public internal(set) var isOutputBlocked = false
     /// Whether the owner holds reading back.

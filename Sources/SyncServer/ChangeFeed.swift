@@ -50,7 +50,8 @@ final class ChangeFeed {
 
     /// Tells the other daemons; called with what one batch changed.
     func publish(_ changes: [(player: PlayerID, revision: Revision)]) {
-        for change in changes { unsent[change.player] = max(change.revision, unsent[change.player] ?? 0) }
+        unsent.reserveCapacity(changes.count)
+        for change in changes { unsent[change.player, default: 0].raise(to: change.revision) }
         sendUnsent()
     }
 
@@ -66,7 +67,7 @@ final class ChangeFeed {
             if !payload.isEmpty { payload.append(UInt8(ascii: " ")) }
             player.print(into: &payload)
             payload.append(UInt8(ascii: ":"))
-            payload.append(contentsOf: String(revision).utf8)
+            payload.append(decimal: revision)
         }
         payloads.append(payload)
         swap(&underWay, &unsent)
@@ -148,4 +149,8 @@ final class ChangeFeed {
             }
         }
     }
+}
+
+extension Revision {
+    fileprivate mutating func raise(to least: Revision) { self = Swift.max(self, least) }
 }

@@ -34,12 +34,7 @@ final class PendingPush {
         self.request = request
         self.origin = origin
         self.deadline = deadline
-        order = withUnsafeBytes(of: player.uuid.uuid) {
-            (
-                UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
-                UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
-            )
-        }
+        order = player.uuid.words
     }
 
     /// Whether the device counts as valid at a moment without being looked up.
@@ -80,8 +75,14 @@ struct PushQueue {
     mutating func append(_ push: PendingPush) {
         push.sequence = nextSequence
         nextSequence += 1
-        if waiting[push.player] == nil { order.append(push.player) }
-        waiting[push.player, default: FIFO()].append(push)
+        if let index = waiting.index(forKey: push.player) {
+            waiting.values[index].append(push)
+        } else {
+            var queue = FIFO<PendingPush>()
+            queue.append(push)
+            waiting[push.player] = queue
+            order.append(push.player)
+        }
         count += 1
     }
 
@@ -94,15 +95,22 @@ struct PushQueue {
         var bytes = 0
         var visited = 0
         var left: [PlayerID] = []
+        batch.reserveCapacity(min(maxRows, count))
         for player in order {
             guard batch.count < maxRows, bytes < maxBytes || batch.isEmpty else { break }
             visited += 1
-            take(from: player, into: &batch, &bytes, maxRows: maxRows, maxBytes: maxBytes)
-            if waiting[player] != nil { left.append(player) }
+            if !take(from: player, into: &batch, &bytes, maxRows: maxRows, maxBytes: maxBytes) { left.append(player) }
         }
-        order.removeFirst(visited)
-        order.append(contentsOf: left)
         count -= batch.count
+        if count == 0 {
+            // The common case: all at once costs less than one by one.
+            waiting.removeAll(keepingCapacity: waiting.count <= 4096)
+            order.removeAll(keepingCapacity: true)
+        } else {
+            for player in order[..<visited] where waiting[player]?.isEmpty == true { waiting[player] = nil }
+            order.removeFirst(visited)
+            order.append(contentsOf: left)
+        }
         batch.sort(by: PendingPush.isBefore)
         return batch
     }
@@ -147,10 +155,11 @@ struct PushQueue {
         return expired
     }
 
+    /// - Returns: whether all of the player's pushes were taken; the empty queue stays until the batch is complete.
     private mutating func take(
         from player: PlayerID, into batch: inout [PendingPush], _ bytes: inout Int, maxRows: Int, maxBytes: Int
-    ) {
-        guard let index = waiting.index(forKey: player) else { return }
+    ) -> Bool {
+        guard let index = waiting.index(forKey: player) else { return true }
         let start = batch.count
         var games: Set<GameKey> = []
         while let next = waiting.values[index].first, batch.count < maxRows, bytes < maxBytes || batch.isEmpty {
@@ -163,6 +172,6 @@ struct PushQueue {
             batch.append(next)
             bytes += next.bytes
         }
-        if waiting.values[index].isEmpty { waiting.remove(at: index) }
+        return waiting.values[index].isEmpty
     }
 }

@@ -75,8 +75,8 @@ struct ConnectionLifeTests {
         #expect(connection == nil)
     }
 
-    @Test("a connection whose delegate is gone closes itself")
-    func delegateGone() throws {
+    @Test("a connection keeps its delegate until it has told it the end, and no longer")
+    func keepsItsDelegate() throws {
         let loop = try EventLoop()
         let accepted = Box<Connection?>(nil)
         let listener = try Listener(on: loop, host: "127.0.0.1", port: 0) {
@@ -84,15 +84,21 @@ struct ConnectionLifeTests {
         }
         let peer = try RawSocket(connectingTo: listener.port)
         #expect(loop.run(until: { accepted.value != nil }, timeout: .seconds(5)))
+        weak var kept: Recorder?
         do {
             let recorder = Recorder()
             accepted.value?.start(delegate: recorder)
+            kept = recorder
         }
         peer.send("anybody?\n")
+        #expect(loop.run(until: { kept?.events.isEmpty == false }, timeout: .seconds(5)))
+        accepted.value?.close()
+        #expect(loop.run(until: { kept == nil }, timeout: .seconds(5)))
         #expect(
             loop.run(
                 until: {
-                    peer.receive(); return peer.isAtEnd
+                    peer.receive()
+                    return peer.isAtEnd
                 }, timeout: .seconds(5)))
     }
 

@@ -45,7 +45,7 @@ final class EventLoopTransport: BlockingTransport {
             options.maxLineBytes = maxLineBytes
             let connection = Connection(on: loop, socket: socket, options: options)
             self.connection = connection
-            connection.start(delegate: self)
+            connection.start(delegate: Ear(self))
             connection.write(unsent)
             unsent = []
         case .failure(let error):
@@ -77,26 +77,36 @@ final class EventLoopTransport: BlockingTransport {
     }
 }
 
-extension EventLoopTransport: ConnectionDelegate {
-    func lineReceived(_ line: Span<UInt8>, on connection: Connection) {
-        delegate?.lineReceived(line)
-    }
-
-    func lineTooLong(on connection: Connection) {
-        delegate?.lineTooLong()
-    }
-
-    func outputDrained(on connection: Connection) {}
-
-    func inputEnded(on connection: Connection, unterminatedBytes: Int) {
-        // Half a line is no line, and a server that says no more answers nothing that is sent to it.
-        self.connection = nil
+extension EventLoopTransport {
+    private func connectionEnded() {
+        connection = nil
         delegate?.ended(.closed)
     }
 
-    func ended(_ reason: Connection.EndReason, on connection: Connection) {
-        self.connection = nil
-        delegate?.ended(.closed)
+    /// Hears the connection, which keeps it: the transport itself is kept by its owner alone.
+    private final class Ear: ConnectionDelegate {
+        private weak var transport: EventLoopTransport?
+
+        init(_ transport: EventLoopTransport) { self.transport = transport }
+
+        func lineReceived(_ line: Span<UInt8>, on connection: Connection) {
+            transport?.delegate?.lineReceived(line)
+        }
+
+        func lineTooLong(on connection: Connection) {
+            transport?.delegate?.lineTooLong()
+        }
+
+        func outputDrained(on connection: Connection) {}
+
+        func inputEnded(on connection: Connection, unterminatedBytes: Int) {
+            // Half a line is no line, and a server that says no more answers nothing that is sent to it.
+            transport?.connectionEnded()
+        }
+
+        func ended(_ reason: Connection.EndReason, on connection: Connection) {
+            transport?.connectionEnded()
+        }
     }
 }
 

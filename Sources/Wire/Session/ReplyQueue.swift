@@ -20,40 +20,60 @@ struct ReplyQueue: Sendable {
     }
 
     private var slots: [Slot] = []
+    /// A command that waits alone, the common case: it needs no slot. Its id is `firstID`.
+    private var lone: Kind?
     /// How many of `slots` have been answered and sent.
     private var sent = 0
     /// The id of `slots[0]`.
     private var firstID: UInt64 = 1
-    /// How many slots wait for a reply.
+    /// How many commands wait for a reply.
     private(set) var waitingCount = 0
 
     /// How many commands have no reply in the output yet.
-    var count: Int { slots.count - sent }
-    var isEmpty: Bool { slots.isEmpty }
+    var count: Int { lone == nil ? slots.count - sent : 1 }
+    var isEmpty: Bool { lone == nil && slots.isEmpty }
 
     /// Adds a command whose reply will come later.
     mutating func wait(for kind: Kind) -> RequestID {
-        slots.append(.waiting(kind))
         waitingCount += 1
+        if isEmpty {
+            lone = kind
+            return RequestID(rawValue: firstID)
+        }
+        giveLoneASlot()
+        slots.append(.waiting(kind))
         return RequestID(rawValue: firstID + UInt64(slots.count - 1))
     }
 
     /// Adds a command whose reply is known.
     mutating func add(to output: inout [UInt8], _ print: (inout [UInt8]) -> Void) {
-        guard !slots.isEmpty else { return print(&output) }
+        guard !isEmpty else { return print(&output) }
+        giveLoneASlot()
         var bytes: [UInt8] = []
         print(&bytes)
         slots.append(.ready(bytes))
     }
 
+    private mutating func giveLoneASlot() {
+        guard let kind = lone else { return }
+        lone = nil
+        slots.append(.waiting(kind))
+    }
+
     /// What a request waits for; `nil` if it was answered before or never was.
     func kind(of request: RequestID) -> Kind? {
+        if let lone { return request.rawValue == firstID ? lone : nil }
         guard let index = index(of: request), case .waiting(let kind) = slots[index] else { return nil }
         return kind
     }
 
     /// Gives a waiting request its reply; another one is ignored.
     mutating func answer(_ request: RequestID, to output: inout [UInt8], _ print: (inout [UInt8]) -> Void) {
+        if lone != nil {
+            guard request.rawValue == firstID else { return }
+            removeAll()
+            return print(&output)
+        }
         guard let index = index(of: request), case .waiting = slots[index] else { return }
         waitingCount -= 1
         guard index == sent else {
@@ -74,7 +94,8 @@ struct ReplyQueue: Sendable {
 
     /// Forgets everything; later answers are ignored.
     mutating func removeAll() {
-        firstID += UInt64(slots.count)
+        firstID += lone == nil ? UInt64(slots.count) : 1
+        lone = nil
         slots = []
         sent = 0
         waitingCount = 0

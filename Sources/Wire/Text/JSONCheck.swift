@@ -79,7 +79,8 @@ public enum JSONCheck {
     private static func skipBlanks(_ text: Span<UInt8>, _ index: inout Int) {
         while index < text.count {
             let byte = text[index]
-            guard byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D else { return }
+            // Mostly there is none: one comparison says so.
+            guard byte <= 0x20, byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D else { return }
             index += 1
         }
     }

@@ -15,28 +15,29 @@ enum LineCheck {
         let raw = line.bytes
         var index = 0
         while index < count {
-            // Eight bytes at a time, as long as all are ASCII from the space on.
-            while index <= count - 8 {
-                let word = raw.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self)
-                guard (word & 0x8080_8080_8080_8080) | word.bytes(below: 0x20) == 0 else { break }
-                index += 8
-            }
-            guard index < count else { return }
-            let end = min(index + 8, count)
-            while index < end {
-                let byte = line[index]
-                if byte < 0x80 {
-                    guard byte >= 0x20 || byte == 0x09 else { throw .controlCharacter(offset: index) }
-                    index += 1
-                } else {
-                    guard let length = sequenceLength(line, at: index) else { throw .invalidUTF8(offset: index) }
-                    index += length
+            // Eight bytes at a time, as long as all are ASCII from the space on; from others on to the first that is not.
+            if index <= count - 8 {
+                let word = UInt64(littleEndian: raw.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
+                let others = (word & 0x8080_8080_8080_8080) | word.bytes(below: 0x20)
+                guard others != 0 else {
+                    index += 8
+                    continue
                 }
+                index += others.trailingZeroBitCount / 8
+            }
+            let byte = line[index]
+            if byte < 0x80 {
+                guard byte >= 0x20 || byte == 0x09 else { throw .controlCharacter(offset: index) }
+                index += 1
+            } else {
+                guard let length = sequenceLength(line, at: index) else { throw .invalidUTF8(offset: index) }
+                index += length
             }
         }
     }
 
     /// The length of the well-formed sequence of two to four bytes at `index` (Unicode table 3-7); `nil` if there is none.
+    @inline(__always)
     private static func sequenceLength(_ line: Span<UInt8>, at index: Int) -> Int? {
         let count = line.count
         let lead = line[index]

@@ -46,12 +46,18 @@ extension UUIDIdentifier {
     /// The text form, in lower case.
     public var description: String { uuid.lowercaseText }
 
-    /// Orders by the sixteen bytes, as PostgreSQL orders `uuid`.
-    public static func < (left: Self, right: Self) -> Bool {
-        withUnsafeBytes(of: left.uuid.uuid) { left in
-            withUnsafeBytes(of: right.uuid.uuid) { right in left.lexicographicallyPrecedes(right) }
-        }
+    /// Feeds the sixteen bytes in two words, which is quicker than one by one.
+    public func hash(into hasher: inout Hasher) {
+        let (high, low) = uuid.words
+        hasher.combine(high)
+        hasher.combine(low)
     }
+
+    /// Whether the sixteen bytes are equal.
+    public static func == (left: Self, right: Self) -> Bool { left.uuid.words == right.uuid.words }
+
+    /// Orders by the sixteen bytes, as PostgreSQL orders `uuid`.
+    public static func < (left: Self, right: Self) -> Bool { left.uuid.words < right.uuid.words }
 }
 
 extension UUID {
@@ -74,6 +80,17 @@ extension UUID {
         }
         guard isValid else { return nil }
         self.init(uuid: value)
+    }
+
+    /// The sixteen bytes as two numbers, the first eight the more significant: as pairs they order like the bytes.
+    @inline(__always)
+    package var words: (high: UInt64, low: UInt64) {
+        withUnsafeBytes(of: uuid) {
+            (
+                UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)),
+                UInt64(bigEndian: $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            )
+        }
     }
 
     /// Appends the text form, 36 bytes, in lower case.
