@@ -36,7 +36,7 @@ build: toolchain ## build the release binaries, .build/release/ieumd and .build/
 	$(SWIFT) build $(release)
 
 .PHONY: test
-test: toolchain ## install, build and run every test, then image, quick start and demo
+test: toolchain ## install, build and run every test, then image, quick start, demo and example
 	@script/install-dependencies --build --run
 	$(SWIFT) build --build-tests $(debug)
 	$(SWIFT) test --skip-build --disable-xctest $(debug) | tee .build/test.log
@@ -44,6 +44,7 @@ test: toolchain ## install, build and run every test, then image, quick start an
 	script/check-settings
 	script/test-quick-start
 	script/demo .build/image/usr/local/bin
+	@SWIFT='$(SWIFT)' script/test-example .build/image/usr/local/bin
 	@grep -a 'Test run with' .build/test.log | tail -n 1
 
 .PHONY: lint
@@ -55,6 +56,11 @@ lint: toolchain ## check formatting, scripts, SQL, compose file and links
 demo: build ## one player, two devices, one game of 한들, and a conflict
 	@script/install-dependencies --run
 	@script/demo $(ARGS)
+
+.PHONY: tutorial
+tutorial: build ## follow the client library's tutorial in an empty folder, and play its game
+	@script/install-dependencies --run
+	@SWIFT='$(SWIFT)' script/test-tutorial
 
 .PHONY: bench bench-quick
 bench: build ## measure pushes, pulls and notices against two yardsticks (.build/bench.json)

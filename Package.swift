@@ -41,6 +41,9 @@ let package = Package(
             name: "ieum-bench", dependencies: ["Arguments", "Wire", "EventLoop", "Postgres"],
             path: "Benchmarks/ieum-bench"),
 
+        // The game of the tutorial, which is a package of its own, too.
+        .executableTarget(name: "guess", dependencies: ["IeumClient"], path: "Examples/guess/Sources/guess"),
+
         // Tests.
         .target(name: "TestSupport", dependencies: ["Postgres"], path: "Tests/TestSupport"),
         .testTarget(
@@ -60,6 +63,7 @@ let package = Package(
             name: "IeumClientTests",
             dependencies: ["IeumClient", "CSQLite", "EventLoop", "Wire", "ieum", "store-probe", "TestSupport"]),
         .testTarget(name: "HandleTests", dependencies: ["Handle", "IeumClient", "TestSupport"]),
+        .testTarget(name: "SnippetTests", dependencies: ["IeumClient"]),
         .executableTarget(name: "sync-probe", dependencies: ["IeumClient", "Wire"], path: "Tests/SyncProbe"),
         .testTarget(
             name: "IntegrationTests",

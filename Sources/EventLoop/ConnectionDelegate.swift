@@ -4,7 +4,9 @@
 /// made from inside a call to the connection: they come from the loop.
 public protocol ConnectionDelegate: AnyObject {
     /// A line came, without its terminator (`\n`, or `\r\n`).
-    /// - Parameter line: valid during the call only; mostly it is the receive buffer itself.
+    /// - Parameters:
+    ///   - line: valid during the call only; mostly it is the receive buffer itself.
+    ///   - connection: where it came.
     func lineReceived(_ line: Span<UInt8>, on connection: Connection)
 
     /// A line passed ``Connection/maxLineBytes``. Told once for such a line, when that is certain and before it has
@@ -15,7 +17,9 @@ public protocol ConnectionDelegate: AnyObject {
     func outputDrained(on connection: Connection)
 
     /// The peer sends no more; all its full lines were delivered. Writing still works.
-    /// - Parameter unterminatedBytes: what came of a last line without its terminator, which was dropped.
+    /// - Parameters:
+    ///   - connection: which one it is.
+    ///   - unterminatedBytes: what came of a last line without its terminator, which was dropped.
     func inputEnded(on connection: Connection, unterminatedBytes: Int)
 
     /// No byte came or went for the idle timeout. The connection ends when this returns, unless it was closed here, as by

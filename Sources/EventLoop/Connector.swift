@@ -18,6 +18,9 @@ public final class Connector {
 
     /// Begins to connect.
     /// - Parameters:
+    ///   - loop: the loop that does it.
+    ///   - host: a name or an address.
+    ///   - port: the port there.
     ///   - timeout: for everything, name resolution included.
     ///   - completion: called once, from the loop, with the socket or the last address's error (`ETIMEDOUT` when the time
     ///     is up). Releasing the connector in it is safe.

@@ -31,7 +31,11 @@ public final class DescriptorWatch {
     private var writeEvent: OpaquePointer?
 
     /// Watches a descriptor, which must be open and of a kind that epoll takes (no regular file).
-    /// - Parameter handler: is given what is ready, one direction a call.
+    /// - Parameters:
+    ///   - loop: the loop that watches.
+    ///   - descriptor: stays the caller's.
+    ///   - interest: what to watch for.
+    ///   - handler: is given what is ready, one direction a call.
     public init(
         on loop: EventLoop, descriptor: Int32, interest: Interest, _ handler: @escaping (_ ready: Interest) -> Void
     ) throws(EventLoopError) {

@@ -19,9 +19,11 @@ extension EventLoop {
 
         /// Makes a timer and starts it.
         /// - Parameters:
+        ///   - loop: the loop that calls.
         ///   - delay: from now; zero or less means in the next turn of the loop.
         ///   - interval: from one call to the next when it repeats. A late call does not shift the following ones; calls
         ///     that were missed altogether are skipped. At least a millisecond.
+        ///   - handler: is called each time.
         public init(
             on loop: EventLoop, after delay: Duration, every interval: Duration? = nil, _ handler: @escaping () -> Void
         ) {

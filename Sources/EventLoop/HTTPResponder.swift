@@ -54,7 +54,11 @@ public final class HTTPResponder {
     private var restTimer: EventLoop.Timer?
 
     /// Binds, listens and begins to answer.
-    /// - Parameter host: an address of digits.
+    /// - Parameters:
+    ///   - loop: the loop that answers.
+    ///   - host: an address of digits.
+    ///   - port: 0 for a free one.
+    ///   - limits: what a client may ask of it.
     public init(
         on loop: EventLoop, host: String = "127.0.0.1", port: UInt16, limits: Limits = Limits()
     ) throws(EventLoopError) {

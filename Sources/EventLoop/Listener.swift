@@ -41,9 +41,11 @@ public final class Listener {
 
     /// Binds, listens and begins to accept.
     /// - Parameters:
+    ///   - loop: the loop that accepts.
     ///   - host: an address, such as `127.0.0.1`, `::1`, `0.0.0.0`, `::` (IPv4 too), or a name, whose first address is
     ///     taken; resolving a name blocks.
     ///   - port: 0 for a free one, see ``port``.
+    ///   - options: how it listens.
     ///   - accepted: is given each connection. Closing the listener in it is safe.
     public init(
         on loop: EventLoop, host: String, port: UInt16, options: Options = Options(),

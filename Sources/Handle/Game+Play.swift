@@ -53,7 +53,9 @@ extension Game {
     }
 
     /// Submits the current row: marks it, teaches the keyboard, and ends the game or goes to the next row.
-    /// - Parameter isWord: Whether letters may be guessed; without it any may.
+    /// - Parameters:
+    ///   - isWord: Whether letters may be guessed; without it any may.
+    ///   - now: The game's new ``timestamp``.
     public mutating func submit(
         accepting isWord: ([Jamo]) -> Bool = { _ in true }, at now: Date = Date()
     ) -> Submission {

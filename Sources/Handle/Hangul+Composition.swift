@@ -17,7 +17,9 @@ extension Hangul {
     ///
     /// Several can be: ㅂㅏㄱㄱㅏ is 바까 and 박가. Whoever has a dictionary asks it about each. Compound letters come before
     /// single ones, a tail before the next syllable's lead.
-    /// - Parameter limit: How many to look for; their number can double with every syllable.
+    /// - Parameters:
+    ///   - letters: Basic letters in writing order.
+    ///   - limit: How many to look for; their number can double with every syllable.
     public static func readings(of letters: [Jamo], limit: Int = 16) -> [String] {
         var search = Search(letters: letters, limit: limit)
         search.run(from: 0, "")

@@ -11,6 +11,7 @@ public final class BlockingConnection {
     ///
     /// - Parameters:
     ///   - conninfo: libpq's connection string, see ``ConnectionSettings``.
+    ///   - applicationName: what `pg_stat_activity` shows.
     ///   - sessionSettings: server settings that the session starts with, such as `lock_timeout` and `5s`.
     ///   - onNotice: takes the server's notices and warnings, on the thread that executes; by default none is shown.
     public convenience init(

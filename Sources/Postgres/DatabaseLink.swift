@@ -47,11 +47,14 @@ public final class DatabaseLink {
     /// Names a link; nothing is sent before ``start()``.
     ///
     /// - Parameters:
+    ///   - loop: the loop that the sessions are on.
+    ///   - settings: where the database is, and as whom to connect.
     ///   - setup: statements that each session begins with, in order, one each; LISTEN first.
     ///   - silenceLimit: how long the server may be silent while an answer is due, see
     ///     ``DatabaseConnection/silenceLimit``.
     ///   - probeInterval: how often an idle session asks the server for a sign of life, so that a dead one is noticed
     ///     even where nobody asks anything, as in a listener. Needs a `silenceLimit` to be of use.
+    ///   - backoff: how long to wait between tries.
     ///   - random: the source of the backoff's jitter.
     public init(
         on loop: EventLoop, _ settings: ConnectionSettings, setup: [String] = [],

@@ -36,7 +36,11 @@ public final class SyncServer {
 
     /// Prepares a server; nothing is opened yet.
     ///
-    /// - Parameter epoch: the epoch of the database, read beforehand.
+    /// - Parameters:
+    ///   - configuration: what an operator has chosen.
+    ///   - epoch: the epoch of the database, read beforehand.
+    ///   - loop: the loop that everything is on.
+    ///   - log: takes one line an event.
     public init(
         configuration: ServerConfiguration, epoch: UUID, loop: EventLoop, log: Log
     ) throws(DatabaseError) {

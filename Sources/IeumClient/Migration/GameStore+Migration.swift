@@ -35,6 +35,8 @@ extension GameStore {
     /// aside as `<file>.schema-<version>-<time>`, and an empty one begun. What it held and had not sent is in that copy
     /// alone. No other process may have the file open.
     /// - Parameters:
+    ///   - url: the file; its folder must exist.
+    ///   - schemaVersion: the schema of the app's types.
     ///   - deleteIfMigrationNeeded: whether to do so; false: the versions must be equal, or the file's lower, and what is
     ///     stored is read as it is.
     ///   - setAside: told where the old file is now.

@@ -16,10 +16,12 @@ extension GameStore {
     /// alike; commits that were not delivered yet are told as one. The callback may read, write, observe and invalidate.
     /// This may be called inside a ``write(_:)``.
     /// - Parameters:
+    ///   - type: the games' type.
     ///   - isIncluded: which games; all if left out. Called on a queue of the store's.
     ///   - orders: how they are sorted; what they leave equal, and all if left out, is by id.
     ///   - queue: where the callback is called, one call at a time; `nil`: a serial background queue that the store's
     ///     observers share. No run loop is needed.
+    ///   - callback: is told of each change.
     /// - Returns: what keeps the observation alive.
     public func observe<Game: Persistable>(
         _ type: Game.Type, where isIncluded: (@Sendable (Game) -> Bool)? = nil, sortedBy orders: GameOrder<Game>...,
@@ -32,7 +34,13 @@ extension GameStore {
     ///
     /// What this observer names is its own affair: others of the same type see what they name. A game whose other
     /// properties changed is in the collection of the next call as it is then, without being one of its modifications.
-    /// - Parameter keyPaths: properties of the type that are stored, or what is inside them.
+    /// - Parameters:
+    ///   - type: the games' type.
+    ///   - isIncluded: which games; all if left out. Called on a queue of the store's.
+    ///   - orders: how they are sorted; what they leave equal, and all if left out, is by id.
+    ///   - keyPaths: properties of the type that are stored, or what is inside them.
+    ///   - queue: where the callback is called, one call at a time; `nil`: a serial background queue of the store's.
+    ///   - callback: is told of each change.
     /// - Throws: ``StoreError`` `misuse` for a property that is not stored, or whose values cannot be compared.
     public func observe<Game: Persistable>(
         _ type: Game.Type, where isIncluded: (@Sendable (Game) -> Bool)? = nil, sortedBy orders: GameOrder<Game>...,
@@ -46,8 +54,10 @@ extension GameStore {
 
     /// Observes one game, whether it is there or not.
     /// - Parameters:
+    ///   - type: the game's type.
     ///   - id: which game of its type.
     ///   - queue: where the callback is called, one call at a time; `nil`: a serial background queue of the store's.
+    ///   - callback: is told of each change.
     /// - Returns: what keeps the observation alive.
     public func observe<Game: Persistable>(
         _ type: Game.Type, id: String, on queue: DispatchQueue? = nil,

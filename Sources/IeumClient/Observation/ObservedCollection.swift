@@ -3,7 +3,7 @@ import Observation
 /// A collection for a view: `elements` follows the store, on the main actor.
 ///
 /// ```swift
-/// let games = try store.observed(Game.self)
+/// let games = store.observed(Game.self)
 /// ForEach(games.elements) { … }
 /// ```
 @MainActor

@@ -8,7 +8,7 @@ extension GameStore {
     public struct Background: Sendable {
         let store: GameStore
 
-        /// See ``GameStore/save(_:)``.
+        /// See ``GameStore/save(_:)-(Game)``.
         public func save(_ game: some Persistable) async throws {
             try await run { try $0.save(game) }
         }

@@ -117,6 +117,7 @@ public final class GameStore: Sendable {
 
     /// Games of a type, as one moment had them.
     /// - Parameters:
+    ///   - type: the games' type.
     ///   - isIncluded: which ones; all if left out.
     ///   - orders: how they are sorted, the first one first; what they leave equal, and all if left out, is by id.
     /// - Throws: ``StoreError`` when one cannot be read. ``readableObjects(_:where:sortedBy:)`` goes on without it.

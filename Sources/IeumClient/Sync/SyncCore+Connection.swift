@@ -60,11 +60,15 @@ extension SyncCore {
         session = nil
         actions.append(.disconnect)
         let unanswered = requests.sorted { $0.key < $1.key }
+        let questions = round.questions
         requests = [:]
         round = Round()
         round.mustPull = !waiters.isEmpty
         for case (_, .query(let id)) in unanswered {
             actions.append(.answer(id, .failure(trouble ?? .connectionClosed(nil))))
+        }
+        for question in questions {
+            actions.append(.answer(question.id, .failure(trouble ?? .connectionClosed(nil))))
         }
     }
 

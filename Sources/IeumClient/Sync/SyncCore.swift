@@ -85,6 +85,14 @@ struct SyncCore: Sendable {
         /// For the progress: acknowledged, and where the cursor was, since all was well.
         var pushed = 0
         var pulledFrom: Revision = 0
+        /// What the app asked while the connection was made.
+        var questions: [Question] = []
+    }
+
+    /// Something that the app asks the server.
+    struct Question: Hashable, Sendable {
+        var command: Command
+        var id: QueryID
     }
 
     /// What a command was sent for.
@@ -176,10 +184,13 @@ struct SyncCore: Sendable {
 
     /// Asks the server something for the app.
     mutating func ask(_ command: Command, for id: QueryID, at now: SyncMoment) {
-        guard phase == .ready else {
-            return actions.append(.answer(id, .failure(trouble ?? .connectionClosed(nil))))
+        switch phase {
+        case .ready: send(command, .query(id), patience: settings.patience, at: now)
+        // A connection is being made, and has a deadline: an app may ask as soon as it has an engine.
+        case .greeting, .signingIn, .meeting: round.questions.append(Question(command: command, id: id))
+        case .idle, .waiting, .signedOut:
+            actions.append(.answer(id, .failure(trouble ?? .unreachable("there is no connection now"))))
         }
-        send(command, .query(id), patience: settings.patience, at: now)
     }
 
     // MARK: The connection
@@ -249,6 +260,9 @@ struct SyncCore: Sendable {
             round.mustResend = true
             round.pulledFrom = point.cursor
             round.quietSince = now.instant
+            let questions = round.questions
+            round.questions = []
+            for question in questions { ask(question.command, for: question.id, at: now) }
             advance(at: now)
         case .failure(.otherPlayer):
             signOut(.otherPlayer)

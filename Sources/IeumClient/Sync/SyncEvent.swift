@@ -68,7 +68,7 @@ public struct SyncVersion: Hashable, Sendable {
     public let device: String
     /// The version of the state's shape, as the app counts.
     public let schemaVersion: Int
-    /// The JSON text; nil when this version deletes the game.
+    /// The JSON text; nil when this version deletes the game. ``GameStore/object(_:in:)`` reads it as a value.
     public let state: Data?
 
     init(_ version: GameVersion) {

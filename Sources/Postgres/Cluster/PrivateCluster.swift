@@ -12,7 +12,7 @@ import Synchronization
 /// root, since both the socket and its folder have mode 0700. There is no TCP. (Authentication by `peer` would add a
 /// name map to keep for every role that someone switches to, and no safety.)
 ///
-/// It ends with our process even by kill -9, see ``SupervisedProcess``. All calls wait, and may come from any thread.
+/// It ends with our process even by kill -9, see `SupervisedProcess`. All calls wait, and may come from any thread.
 public final class PrivateCluster: Sendable {
     /// The folder, absolute.
     public let folder: String
@@ -42,7 +42,10 @@ public final class PrivateCluster: Sendable {
 
     /// Names a cluster; nothing is started or created.
     ///
-    /// - Parameter programsFolder: where `initdb` and `postgres` are; nil looks in PATH and where packages put them.
+    /// - Parameters:
+    ///   - folder: where it lives; made at the first start.
+    ///   - settings: what the server is started with.
+    ///   - programsFolder: where `initdb` and `postgres` are; nil looks in PATH and where packages put them.
     public init(folder: String, settings: ClusterSettings = .durable, programsFolder: String? = nil) {
         self.folder = AbsolutePath.of(folder)
         self.settings = settings
