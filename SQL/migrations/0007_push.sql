@@ -1,25 +1,28 @@
--- 0007_push.sql: the push rule made cheaper. Documentation/conflicts.md tells it to people; it is as it was.
--- Locks: none (a new function, and the body of one). Older daemons: go on; they call push(), which answers as before.
+-- 0007_push.sql: the same push rule for less. Documentation/conflicts.md tells it to people.
+-- Locks: SHARE UPDATE EXCLUSIVE on game_versions_saved_idx for an instant: reads and writes go on.
+-- Older daemons go on too: they call push(), which answers as before.
 --
--- push_batch() takes the place of push() for daemons. It takes the same arrays and answers with one row of arrays, and it
--- writes the usual push at once. push() is kept for older daemons, recipes and people, and gives the answers row by row.
+-- push_batch() takes the place of push() for daemons. It takes the same arrays, answers with one row of arrays, and
+-- writes the usual push at once. push() is kept for older daemons, recipes and people: the same answers, row by row.
 --
--- The usual push comes from a valid device, is later than all versions of its game, and has the head as its base. By the
--- rule it advances, whatever else is true: the rows above that one are a device's refusal and repeats, which those
--- conditions rule out. So one statement finds it, moves the head and adds the version (2). What it leaves over is decided
--- in full (3 to 6), as in 0004; on a distributed database, everything is. Tests compare both ways with the model.
+-- The usual push is made by a valid device, is later than all versions of its game, and has the head as its base. By the
+-- rule it advances: what stands above that row, refusing a device or a time and telling a repeat, is ruled out by just
+-- these conditions. So one statement finds it, moves the head and adds the version (2). What is left over is decided in
+-- full (3 to 6), as in 0004; on a distributed database everything is. Tests compare both ways with the same model.
 --
--- What is said in 0004 of plans, subscripts, foreign keys and the lock holds here too. Besides, by measurement
--- (instructions of the backend by callgrind; a row in batches of 250 that advance, 1.1 KB states, receiving included):
---   * 178,600 before and @AFTER@ now. Of both, 56,500 are receiving the arrays, 46,000 of these the check that states are JSON.
---   * Locking: 20,900 instead of 24,200. One statement gathers what it locked, not a loop of PL/pgSQL; whether the players
---     come in order, once each, shows afterwards in what was locked.
---   * Deciding and writing in one: 72,000 instead of 85,000. The head's row is found once and changed there.
---   * Answering by arrays: 3,400 instead of 11,400, less than a row of 13 columns for each.
---   * The key of games is compared by "= ANY (ARRAY[...])", since "=" would let the tables be joined in the other order
---     as long as they are small, and BETWEEN would read all games of the player; comparing rows costs 14,000 more.
---   * Carrying the columns of a push from statement to statement, instead of reading arrays again, costs 1,700 more.
---   * A row of push() that is not usual pays for the attempt: about 14,000, and nothing where its base is none or 0.
+-- What 0004 says of plans, subscripts, foreign keys and the lock holds here too. Its shape was chosen by measurement
+-- again (callgrind on a backend that gets binary parameters; user instructions a row in batches of 250 that advance,
+-- 1.1 KB states, tables of 10,240 games and 40,000 versions):
+--   * 178,600 before, 154,000 now. Of both, 56,500 receive the arrays; 46,000 of these check that the states are JSON.
+--   * Locking: 20,900, was 24,200. One statement gathers what it locked, not a loop of PL/pgSQL; that the players came in
+--     order, once each, is seen from what was locked. 2,200 of it is the foreign key of devices, 1,100 the check.
+--   * Deciding and writing: 71,500, was 85,000. The game's row is found once and changed there and then.
+--   * Answering: 3,000, was 11,400. Arrays of what is not NULL, where it was 13 columns for each push.
+--   * "= ANY (ARRAY[...])" finds the game's row. "=" would let the tables be joined in the other order while they are
+--     small, and that plan would stay; BETWEEN would read all games of the player; comparing rows costs 14,000 more.
+--   * Handing a push's texts from statement to statement, rather than reading the arrays again, costs 600 more.
+--   * A push that is left over has paid about 14,000 for the attempt; nothing where its base is 0 or none.
+--   * No two versions share a key of the index for repeated saves: looking for some to join costs 400.
 
 CREATE FUNCTION push_batch(
     shard_key uuid, players_in uuid[], devices_in uuid[], collections_in text[], games_in text[],
@@ -78,27 +81,27 @@ BEGIN
                 UPDATE games AS g
                    SET head_revision = lasts[i.k], saved = i.saved, device_id = devices_in[i.k], latest_saved = i.saved,
                        stamp = greatest(least(i.saved, latest), g.stamp + interval '1 microsecond')
-                  FROM (SELECT k, players_in[k] AS player_id, saved_in[k] AS saved
+                  FROM (SELECT k, players_in[k] AS player_id, saved_in[k] AS saved, bases_in[k] AS base
                           FROM (SELECT generate_series(1, total) AS k) AS j
-                         WHERE bases_in[k] > 0 AND saved_in[k] < '10000-01-01 00:00Z') AS i
+                        OFFSET 0) AS i   -- so that each array is read once
                  WHERE g.player_id = ANY (ARRAY[i.player_id]) AND g.collection = collections_in[i.k]
                    AND g.game_id = games_in[i.k]
-                   AND g.head_revision = bases_in[i.k] AND g.latest_saved < i.saved
+                   AND i.base > 0 AND g.head_revision = i.base
+                   AND i.saved < '10000-01-01 00:00Z' AND g.latest_saved < i.saved
                    AND (verified_in[i.k]
                         OR (SELECT d.revoked IS NULL FROM devices AS d
                              WHERE d.player_id = i.player_id AND d.device_id = devices_in[i.k]))
-                RETURNING i.k, g.player_id, g.head_revision, g.saved, g.stamp),
+                RETURNING i.k, g.player_id, g.head_revision, g.device_id, g.saved, g.stamp, i.base),
             versions AS (
                 INSERT INTO game_versions (player_id, revision, device_id, saved, stamp, received, base, schema, size,
                                            collection, game_id, outcome, state)
-                SELECT h.player_id, h.head_revision, devices_in[h.k], h.saved, h.stamp, arrived, bases_in[h.k],
+                SELECT h.player_id, h.head_revision, h.device_id, h.saved, h.stamp, arrived, h.base,
                        schemas_in[h.k], coalesce(octet_length(states_in[h.k]::text), 0), collections_in[h.k],
                        games_in[h.k], 'advanced', states_in[h.k]
                   FROM heads AS h)
             SELECT array_agg(h.k), array_agg(h.stamp) INTO settled, settled_stamps FROM heads AS h;
         END IF;
-        IF cardinality(settled) = total THEN
-            outcomes := array_fill('advanced'::text, ARRAY[total]);
+        IF cardinality(settled) = total THEN   -- all advanced
             revisions := lasts;
             stamps := settled_stamps;
             RETURN;
@@ -308,7 +311,7 @@ BEGIN
 END
 $push$;
 COMMENT ON FUNCTION push_batch(uuid, uuid[], uuid[], text[], text[], timestamptz[], bigint[], integer[], json[], timestamptz, boolean[]) IS
-    'Pushes a batch of saves, at most one of a game, best sorted by player. Answers with arrays in their order, none for an empty batch: outcomes created, advanced, won or lost; repeated (firsts tells more); or refused: unknown-player, unknown-device, saved-out-of-range, saved-reused (revisions tells which), base-mismatch, invalid-id. firsts or rivals as NULL: all are NULL. losers are the places of the pushes, from 1, that are told the head, which is in the head_ arrays behind it. A state of NULL deletes, a base of NULL is none. verified_in says of which pushes the device was found valid a moment ago, so that it is not looked up again; NULL: of none. shard_key is any of the players; it routes the call on a distributed database.';
+    'Pushes a batch of saves, at most one of a game, best sorted by player. Answers with arrays in their order: outcomes created, advanced, won or lost; repeated (firsts tells more); or refused: unknown-player, unknown-device, saved-out-of-range, saved-reused (revisions tells which), base-mismatch, invalid-id. Where outcomes is NULL, all advanced; where firsts or rivals is NULL, there are none. losers are the places of the pushes, from 1, that are told the head, which is in the head_ arrays behind it. A state of NULL deletes, a base of NULL is none. verified_in says of which pushes the device was found valid a moment ago, so that it is not looked up again; NULL: of none. shard_key is any of the players; it routes the call on a distributed database.';
 
 CREATE OR REPLACE FUNCTION push(
     shard_key uuid, players_in uuid[], devices_in uuid[], collections_in text[], games_in text[],
@@ -322,14 +325,16 @@ LANGUAGE plpgsql AS $push$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT k, b.outcomes[k], b.firsts[k], b.revisions[k], b.stamps[k], b.rivals[k],
+    SELECT k, coalesce(b.outcomes[k], 'advanced'), b.firsts[k], b.revisions[k], b.stamps[k], b.rivals[k],
            b.head_revisions[i.h], b.head_saves[i.h], b.head_stamps[i.h], b.head_devices[i.h], b.head_schemas[i.h],
            b.head_states[i.h], CASE WHEN i.h IS NOT NULL THEN b.head_states[i.h] IS NULL END
       FROM push_batch(shard_key, players_in, devices_in, collections_in, games_in, saved_in, bases_in, schemas_in,
                       states_in, arrived, verified_in) AS b
-     CROSS JOIN LATERAL generate_series(1, cardinality(b.outcomes)) AS k
+     CROSS JOIN LATERAL generate_series(1, cardinality(b.revisions)) AS k
      CROSS JOIN LATERAL (SELECT array_position(b.losers, k) AS h) AS i;
 END
 $push$;
 COMMENT ON FUNCTION push(uuid, uuid[], uuid[], text[], text[], timestamptz[], bigint[], integer[], json[], timestamptz, boolean[]) IS
     'push_batch() with its answers as rows, one a push, in their order; head_deleted says that the head is a tombstone.';
+
+ALTER INDEX game_versions_saved_idx SET (deduplicate_items = off);

@@ -12,7 +12,8 @@ struct PushAnswers {
         static let count = 12
     }
 
-    private let outcomes: [String?]
+    /// nil: all advanced.
+    private let outcomes: [String?]?
     private let firsts: [String?]?
     private let revisions: [Int64?]
     private let stamps: [Int64?]
@@ -34,15 +35,15 @@ struct PushAnswers {
             throw DatabaseError(
                 .protocol, "push_batch answered \(rows.rowCount) rows of \(rows.columnCount) columns")
         }
-        outcomes = try rows.textArray(0, Column.outcomes)
+        outcomes = try rows.isNull(0, Column.outcomes) ? nil : rows.textArray(0, Column.outcomes)
         firsts = try rows.isNull(0, Column.firsts) ? nil : rows.textArray(0, Column.firsts)
         revisions = try rows.int8Array(0, Column.revisions)
         stamps = try rows.microsecondsSince1970Array(0, Column.stamps)
         rivals = try rows.isNull(0, Column.rivals) ? nil : rows.int8Array(0, Column.rivals)
         heads = try rows.isNull(0, Column.losers) ? [:] : Self.heads(rows)
-        guard outcomes.count == count, firsts?.count ?? count == count, revisions.count == count,
+        guard outcomes?.count ?? count == count, firsts?.count ?? count == count, revisions.count == count,
             stamps.count == count, rivals?.count ?? count == count
-        else { throw DatabaseError(.protocol, "push_batch answered \(outcomes.count) pushes of \(count)") }
+        else { throw DatabaseError(.protocol, "push_batch answered \(revisions.count) pushes of \(count)") }
     }
 
     private static func heads(_ rows: QueryResult) throws(DatabaseError) -> [Int: PushReceipt.Head] {
@@ -71,10 +72,14 @@ struct PushAnswers {
 
     /// The place is one of the batch's, and so one of every array.
     private func result(at place: Int, of pending: PendingPush) throws(DatabaseError) -> PushResult {
-        guard let word = outcomes[place] else { throw DatabaseError(.protocol, "push_batch answered no outcome") }
-        guard let outcome = Outcome(rawValue: word) else { return .failure(refusal(word, pending, revisions[place])) }
+        var outcome = Outcome.advanced
+        if let outcomes {
+            guard let word = outcomes[place] else { throw DatabaseError(.protocol, "push_batch answered no outcome") }
+            guard let known = Outcome(rawValue: word) else { return .failure(refusal(word, pending, revisions[place])) }
+            outcome = known
+        }
         guard let revision = revisions[place], let stamp = stamps[place] else {
-            throw DatabaseError(.protocol, "push_batch answered \(word) without revision or stamp")
+            throw DatabaseError(.protocol, "push_batch answered \(outcome) without revision or stamp")
         }
         let first = outcome == .repeated ? firsts?[place].flatMap { Outcome(rawValue: $0) } : nil
         return .success(

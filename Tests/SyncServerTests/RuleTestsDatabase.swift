@@ -107,7 +107,7 @@ struct RuleDatabase {
                 return outcome
             }
         }
-        let outcomes = try texts(0)
+        let outcomes = try rows.isNull(0, 0) ? batch.map { _ in .advanced } : texts(0)
         let firsts = try texts(1)
         let revisions = try rows.int8Array(0, 2)
         let stamps = try rows.microsecondsSince1970Array(0, 3)
