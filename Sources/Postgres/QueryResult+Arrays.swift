@@ -62,11 +62,14 @@ extension QueryResult {
             defer { rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(4)) }
             return rest.bigEndian(Int32.self)
         }
-        guard let dimensions = next(), next() != nil, let type = next(), UInt32(bitPattern: type) == elementType.rawValue
+        guard let dimensions = next(), next() != nil, let type = next(),
+            UInt32(bitPattern: type) == elementType.rawValue
         else { return nil }
         if dimensions == 0 { return rest.isEmpty ? [] : nil }
         // Each element takes four bytes at least: a count that lies reserves no more memory than the field has.
-        guard dimensions == 1, let count = next(), next() == 1, count > 0, Int(count) <= rest.count / 4 else { return nil }
+        guard dimensions == 1, let count = next(), next() == 1, count > 0, Int(count) <= rest.count / 4 else {
+            return nil
+        }
         var elements: [Element?] = []
         elements.reserveCapacity(Int(count))
         for _ in 0..<count {

@@ -44,7 +44,10 @@ struct ArrayFieldTests {
 
     /// As `array_send` writes `{1,NULL}` of type `bigint[]`.
     private static let good: [UInt8] =
-        [0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 20, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 255, 255, 255, 255]
+        [
+            0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 20, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 255, 255,
+            255, 255,
+        ]
 
     private func read(_ bytes: [UInt8]) -> [Int64?]? {
         bytes.withUnsafeBytes { raw in
@@ -58,7 +61,9 @@ struct ArrayFieldTests {
         for length in Self.good.indices { #expect(read(Array(Self.good.prefix(length))) == nil) }
         #expect(read(Self.good + [0]) == nil)
         #expect(read([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 20]) == [])
-        for (index, value) in [(3, 2), (0, 128), (11, 23), (15, 3), (12, 127), (12, 255), (19, 0), (23, 7), (20, 127), (20, 128)] {
+        for (index, value) in [
+            (3, 2), (0, 128), (11, 23), (15, 3), (12, 127), (12, 255), (19, 0), (23, 7), (20, 127), (20, 128),
+        ] {
             var bytes = Self.good
             bytes[index] = UInt8(value)
             #expect(read(bytes) == nil, "byte \(index) as \(value)")

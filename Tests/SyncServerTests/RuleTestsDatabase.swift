@@ -112,7 +112,9 @@ struct RuleDatabase {
         let revisions = try rows.int8Array(0, 2)
         let stamps = try rows.microsecondsSince1970Array(0, 3)
         let rivals = try rows.isNull(0, 4) ? batch.map { _ in nil } : rows.int8Array(0, 4)
-        guard [outcomes.count, firsts.count, revisions.count, stamps.count, rivals.count].allSatisfy({ $0 == batch.count })
+        guard
+            [outcomes.count, firsts.count, revisions.count, stamps.count, rivals.count].allSatisfy({ $0 == batch.count }
+            )
         else { throw DatabaseError(.protocol, "arrays of another length than the batch's") }
         let heads = try heads(rows, batch)
         return try batch.indices.map { place in
