@@ -5,18 +5,18 @@
 -- push_batch() takes the place of push() for daemons. It takes the same arrays, answers with one row of arrays, and
 -- writes the usual push at once. push() is kept for older daemons, recipes and people: the same answers, row by row.
 --
--- The usual push is made by a valid device, is later than all versions of its game, and has the head as its base. By the
--- rule it advances: what stands above that row, refusing a device or a time and telling a repeat, is ruled out by just
--- these conditions. So one statement finds it, moves the head and adds the version (2). What is left over is decided in
--- full (3 to 6), as in 0004; on a distributed database everything is. Tests compare both ways with the same model.
+-- The usual push is made by a valid device, is later than all versions of its game, and has the head as its base. By
+-- the rule it advances: what stands above that row, refusing a device or a time and telling a repeat, is ruled out by
+-- just these conditions. So one statement finds it, moves the head and adds the version (2). What is left over is
+-- decided in full (3 to 6), as in 0004; on a distributed database everything is. Tests compare both with one model.
 --
--- What 0004 says of plans, subscripts, foreign keys and the lock holds here too. Its shape was chosen by measurement
+-- What 0004 says of plans, subscripts, foreign keys and the lock holds here too. The shape was chosen by measurement
 -- again (callgrind on a backend that gets binary parameters; user instructions a row in batches of 250 that advance,
 -- 1.1 KB states, tables of 10,240 games and 40,000 versions):
 --   * 178,600 before, 154,000 now. Of both, 56,500 receive the arrays; 46,000 of these check that the states are JSON.
---   * Locking: 20,900, was 24,200. One statement gathers what it locked, not a loop of PL/pgSQL; that the players came in
---     order, once each, is seen from what was locked. 2,200 of it is the foreign key of devices, 1,100 the check.
---   * Deciding and writing: 71,500, was 85,000. The game's row is found once and changed there and then.
+--   * Locking: 20,900, was 24,200. One statement gathers what it locked, not a loop of PL/pgSQL; that the players came
+--     in order, once each, is seen from what was locked. The foreign key of devices takes 2,200 of it, the check 1,100.
+--   * Deciding and writing: 73,500, was 86,500. The game's row is found once and changed there and then.
 --   * Answering: 3,000, was 11,400. Arrays of what is not NULL, where it was 13 columns for each push.
 --   * "= ANY (ARRAY[...])" finds the game's row. "=" would let the tables be joined in the other order while they are
 --     small, and that plan would stay; BETWEEN would read all games of the player; comparing rows costs 14,000 more.
@@ -131,7 +131,8 @@ BEGIN
           FROM (SELECT a.player_id, max(a.last_revision) AS last_revision
                   FROM (SELECT l.player_id, l.last_revision FROM l
                          UNION ALL
-                        SELECT u.player_id, u.last_revision FROM unnest(known, lasts) AS u (player_id, last_revision)) AS a
+                        SELECT u.player_id, u.last_revision
+                          FROM unnest(known, lasts) AS u (player_id, last_revision)) AS a
                  GROUP BY a.player_id) AS m;
         SELECT array_agg(k ORDER BY k) FILTER (WHERE NOT is_known), array_agg(k ORDER BY k) FILTER (WHERE is_known)
           INTO strangers, ordinals
