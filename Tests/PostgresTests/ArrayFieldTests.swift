@@ -6,9 +6,14 @@ import Testing
 
 @Suite("Fields that are arrays")
 struct ArrayFieldTests {
+    let database: TestDatabase
+
+    init() throws {
+        database = try TestDatabase.make()
+    }
+
     private func ask(_ expression: String) throws -> QueryResult {
-        let connection = try TestDatabase.make().connect()
-        return try connection.query("SELECT \(expression)", ParameterList())
+        try database.connect().query("SELECT \(expression)", ParameterList())
     }
 
     @Test("elements of every type come back, with NULLs and extremes")
