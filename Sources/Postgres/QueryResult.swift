@@ -149,7 +149,7 @@ public final class QueryResult {
         return value
     }
 
-    private func isText(_ column: Int) -> Bool {
+    func isText(_ column: Int) -> Bool {
         PQfformat(result, Int32(column)) == 0
     }
 
@@ -161,7 +161,7 @@ public final class QueryResult {
         }
     }
 
-    private func mismatch(_ row: Int, _ column: Int, _ wanted: String, found: String? = nil) -> DatabaseError {
+    func mismatch(_ row: Int, _ column: Int, _ wanted: String, found: String? = nil) -> DatabaseError {
         let name = PQfname(result, Int32(column)).map { String(cString: $0) } ?? "\(column)"
         let found =
             found ?? "type \(PQftype(result, Int32(column))) in \(PQgetlength(result, Int32(row), Int32(column))) bytes"
@@ -171,7 +171,7 @@ public final class QueryResult {
 
 extension UnsafeRawBufferPointer {
     /// An integer in network order from the start of the bytes, which must be long enough.
-    fileprivate func bigEndian<Value: FixedWidthInteger & BitwiseCopyable>(_ type: Value.Type) -> Value {
+    func bigEndian<Value: FixedWidthInteger & BitwiseCopyable>(_ type: Value.Type) -> Value {
         Value(bigEndian: loadUnaligned(as: type))
     }
 }

@@ -4,62 +4,94 @@ import Wire
 /// The answer to a push: stored, or refused with an error.
 typealias PushResult = Result<PushReceipt, WireError>
 
-/// Reads what the SQL function `push` answered.
-enum PushAnswers {
+/// Reads what the SQL function `push_batch` answered: one row of arrays.
+struct PushAnswers {
     private enum Column {
-        static let ordinal = 0, outcome = 1, first = 2, revision = 3, stamp = 4, rival = 5, headRevision = 6
-        static let headSaved = 7, headStamp = 8, headDevice = 9, headSchema = 10, headState = 11, headDeleted = 12
-        static let count = 13
+        static let outcomes = 0, firsts = 1, revisions = 2, stamps = 3, rivals = 4, losers = 5, headRevisions = 6
+        static let headSaves = 7, headStamps = 8, headDevices = 9, headSchemas = 10, headStates = 11
+        static let count = 12
     }
+
+    /// nil: all advanced.
+    private let outcomes: [String?]?
+    private let firsts: [String?]?
+    private let revisions: [Int64?]
+    private let stamps: [Int64?]
+    private let rivals: [Int64?]?
+    /// The heads that are told, by the place of the push that lost.
+    private let heads: [Int: PushReceipt.Head]
 
     /// The answers in the order of the batch.
     static func read(_ rows: QueryResult, _ batch: [PendingPush]) throws(DatabaseError) -> [PushResult] {
-        guard rows.rowCount == batch.count, rows.columnCount == Column.count else {
+        let answers = try PushAnswers(rows, count: batch.count)
+        var results: [PushResult] = []
+        results.reserveCapacity(batch.count)
+        for place in batch.indices { results.append(try answers.result(at: place, of: batch[place])) }
+        return results
+    }
+
+    private init(_ rows: QueryResult, count: Int) throws(DatabaseError) {
+        guard rows.rowCount == 1, rows.columnCount == Column.count else {
             throw DatabaseError(
-                .protocol, "push answered \(rows.rowCount) rows of \(rows.columnCount) columns for \(batch.count)")
+                .protocol, "push_batch answered \(rows.rowCount) rows of \(rows.columnCount) columns")
         }
-        var answers: [PushResult] = []
-        answers.reserveCapacity(batch.count)
-        for row in 0..<batch.count {
-            guard try rows.int4(row, Column.ordinal) == row + 1 else {
-                throw DatabaseError(.protocol, "push answered in another order")
-            }
-            answers.append(try read(rows, row, batch[row]))
+        outcomes = try rows.isNull(0, Column.outcomes) ? nil : rows.textArray(0, Column.outcomes)
+        firsts = try rows.isNull(0, Column.firsts) ? nil : rows.textArray(0, Column.firsts)
+        revisions = try rows.int8Array(0, Column.revisions)
+        stamps = try rows.microsecondsSince1970Array(0, Column.stamps)
+        rivals = try rows.isNull(0, Column.rivals) ? nil : rows.int8Array(0, Column.rivals)
+        heads = try rows.isNull(0, Column.losers) ? [:] : Self.heads(rows)
+        guard outcomes?.count ?? count == count, firsts?.count ?? count == count, revisions.count == count,
+            stamps.count == count, rivals?.count ?? count == count
+        else { throw DatabaseError(.protocol, "push_batch answered \(revisions.count) pushes of \(count)") }
+    }
+
+    private static func heads(_ rows: QueryResult) throws(DatabaseError) -> [Int: PushReceipt.Head] {
+        let losers = try rows.int4Array(0, Column.losers)
+        let revisions = try rows.int8Array(0, Column.headRevisions)
+        let saves = try rows.microsecondsSince1970Array(0, Column.headSaves)
+        let stamps = try rows.microsecondsSince1970Array(0, Column.headStamps)
+        let devices = try rows.uuidArray(0, Column.headDevices)
+        let schemas = try rows.int4Array(0, Column.headSchemas)
+        let states = try rows.jsonArray(0, Column.headStates)
+        let counts = [revisions.count, saves.count, stamps.count, devices.count, schemas.count, states.count]
+        guard counts.allSatisfy({ $0 == losers.count }) else {
+            throw DatabaseError(.protocol, "push_batch answered \(losers.count) losers with \(counts) of their heads")
         }
-        return answers
+        var heads: [Int: PushReceipt.Head] = [:]
+        for index in losers.indices {
+            guard let loser = losers[index], let revision = revisions[index], let saved = saves[index],
+                let stamp = stamps[index], let device = devices[index], let schema = schemas[index]
+            else { throw DatabaseError(.protocol, "push_batch answered a head with gaps") }
+            heads[Int(loser) - 1] = PushReceipt.Head(
+                revision: revision, saved: Timestamp(clamping: saved), stamp: Timestamp(clamping: stamp),
+                device: DeviceID(device), schema: schema, state: states[index])
+        }
+        return heads
     }
 
-    private static func read(
-        _ rows: QueryResult, _ row: Int, _ pending: PendingPush
-    ) throws(DatabaseError) -> PushResult {
-        let word = try rows.text(row, Column.outcome)
-        guard let outcome = Outcome(rawValue: word) else { return .failure(refusal(word, pending, rows, row)) }
-        let first = try outcome == .repeated ? Outcome(rawValue: rows.text(row, Column.first)) : nil
-        let receipt = PushReceipt(
-            outcome: outcome, first: first, revision: try rows.int8(row, Column.revision),
-            stamp: try rows.timestamp(row, Column.stamp),
-            rival: try rows.isNull(row, Column.rival) ? nil : rows.int8(row, Column.rival),
-            head: (first ?? outcome) == .lost ? try head(rows, row) : nil)
-        return .success(receipt)
+    /// The place is one of the batch's, and so one of every array.
+    private func result(at place: Int, of pending: PendingPush) throws(DatabaseError) -> PushResult {
+        var outcome = Outcome.advanced
+        if let outcomes {
+            guard let word = outcomes[place] else { throw DatabaseError(.protocol, "push_batch answered no outcome") }
+            guard let known = Outcome(rawValue: word) else { return .failure(refusal(word, pending, revisions[place])) }
+            outcome = known
+        }
+        guard let revision = revisions[place], let stamp = stamps[place] else {
+            throw DatabaseError(.protocol, "push_batch answered \(outcome) without revision or stamp")
+        }
+        let first = outcome == .repeated ? firsts?[place].flatMap { Outcome(rawValue: $0) } : nil
+        return .success(
+            PushReceipt(
+                outcome: outcome, first: first, revision: revision, stamp: Timestamp(clamping: stamp),
+                rival: rivals?[place], head: (first ?? outcome) == .lost ? heads[place] : nil))
     }
 
-    private static func head(_ rows: QueryResult, _ row: Int) throws(DatabaseError) -> PushReceipt.Head? {
-        guard try !rows.isNull(row, Column.headRevision) else { return nil }
-        let isDeleted = try rows.bool(row, Column.headDeleted)
-        return PushReceipt.Head(
-            revision: try rows.int8(row, Column.headRevision),
-            saved: try rows.timestamp(row, Column.headSaved),
-            stamp: try rows.timestamp(row, Column.headStamp),
-            device: DeviceID(try rows.uuid(row, Column.headDevice)), schema: try rows.int4(row, Column.headSchema),
-            state: isDeleted ? nil : try rows.byteArray(row, Column.headState))
-    }
-
-    private static func refusal(
-        _ word: String, _ pending: PendingPush, _ rows: QueryResult, _ row: Int
-    ) -> WireError {
+    private func refusal(_ word: String, _ pending: PendingPush, _ revision: Int64?) -> WireError {
         switch word {
         case "base-mismatch": .baseMismatch(base: pending.push.base ?? 0)
-        case "saved-reused": .savedReused(revision: (try? rows.int8(row, Column.revision)) ?? 0)
+        case "saved-reused": .savedReused(revision: revision ?? 0)
         case "unknown-device", "unknown-player": .deviceRevoked
         default: .internalError("the push was refused: \(word)")
         }

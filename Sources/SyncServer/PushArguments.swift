@@ -1,11 +1,11 @@
 import Postgres
 import Wire
 
-/// The arguments of the SQL function `push` for one batch: a routing key and one array a column. Used again and again.
+/// The arguments of the SQL function `push_batch` for one batch: a routing key and one array a column. Used again and again.
 struct PushArguments {
-    /// `push(shard_key, players, devices, collections, games, saved, bases, schemas, states, verified)`.
+    /// `push_batch(shard_key, players, devices, collections, games, saved, bases, schemas, states, verified)`.
     static let statement = Statement(
-        "push", "SELECT * FROM push($1, $2, $3, $4, $5, $6, $7, $8, $9, verified_in => $10)",
+        "push_batch", "SELECT * FROM push_batch($1, $2, $3, $4, $5, $6, $7, $8, $9, verified_in => $10)",
         parameterTypes: [
             .uuid, .uuidArray, .uuidArray, .textArray, .textArray, .timestamptzArray, .int8Array, .int4Array,
             .jsonArray, .boolArray,

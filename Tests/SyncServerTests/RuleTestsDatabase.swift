@@ -2,7 +2,7 @@ import Foundation
 import Postgres
 import TestSupport
 
-/// A database with the schema, and the SQL function `push` asked as the daemon asks it.
+/// A database with the schema, and the SQL function `push_batch` asked as the daemon asks it, or `push` as older ones do.
 struct RuleDatabase {
     typealias Push = ModelRule.Push
     typealias Answer = ModelRule.Answer
@@ -10,7 +10,7 @@ struct RuleDatabase {
     let database: TestDatabase
     let connection: BlockingConnection
 
-    /// - Parameter isDistributed: with `push` rewritten for a distributed database, which must answer the same.
+    /// - Parameter isDistributed: with `push_batch` rewritten for a distributed database, which must answer the same.
     init(isDistributed: Bool = false) throws {
         let template = try TestCluster.shared.template("rule") { conninfo in
             let connection = try BlockingConnection(conninfo)
@@ -59,23 +59,88 @@ struct RuleDatabase {
     }
 
     /// Pushes a batch; `arrived` is the server's clock, nil the real one; the devices that were `verified` are vouched for.
-    func push(_ batch: [Push], arrived: Int64? = nil, verified: Set<UUID> = []) throws -> [Answer] {
-        try Self.push(batch, arrived: arrived, verified: verified, on: connection)
+    func push(
+        _ batch: [Push], arrived: Int64? = nil, verified: Set<UUID> = [], asOlderDaemons: Bool = false
+    ) throws -> [Answer] {
+        try Self.push(batch, arrived: arrived, verified: verified, asOlderDaemons: asOlderDaemons, on: connection)
     }
 
     /// The same on another connection.
     static func push(
-        _ batch: [Push], arrived: Int64? = nil, verified: Set<UUID> = [], on connection: BlockingConnection
+        _ batch: [Push], arrived: Int64? = nil, verified: Set<UUID> = [], asOlderDaemons: Bool = false,
+        on connection: BlockingConnection
     ) throws -> [Answer] {
         let rows = try connection.query(
-            "SELECT * FROM push($1, $2, $3, $4, $5, $6, $7, $8, $9, \(arrived == nil ? "" : "arrived => $11, ")verified_in => $10)",
+            """
+            SELECT * FROM \(asOlderDaemons ? "push" : "push_batch")(
+                $1, $2, $3, $4, $5, $6, $7, $8, $9, \(arrived == nil ? "" : "arrived => $11, ")verified_in => $10)
+            """,
             parameters(batch, arrived: arrived, verified: verified))
-        guard rows.rowCount == batch.count else {
+        if !asOlderDaemons { return try answers(rows, batch) }
+        guard rows.rowCount == batch.count, rows.columnCount == 13 else {
             throw DatabaseError(.protocol, "\(rows.rowCount) answers to \(batch.count) pushes")
         }
         return try batch.indices.map { row in
             guard try Int(rows.int4(row, 0)) == row + 1 else { throw DatabaseError(.protocol, "answers out of order") }
             return try answer(rows, row, batch[row])
+        }
+    }
+
+    /// From one row of arrays.
+    private static func answers(_ rows: QueryResult, _ batch: [Push]) throws -> [Answer] {
+        guard rows.rowCount == 1, rows.columnCount == 12 else {
+            throw DatabaseError(.protocol, "\(rows.rowCount) rows of \(rows.columnCount) columns")
+        }
+        if batch.isEmpty {
+            guard try (0..<12).allSatisfy({ try rows.isNull(0, $0) }) else {
+                throw DatabaseError(.protocol, "answers to no push")
+            }
+            return []
+        }
+        func texts(_ column: Int) throws -> [ModelRule.Outcome?] {
+            if try rows.isNull(0, column) { return batch.map { _ in nil } }
+            return try rows.textArray(0, column).map { word in
+                guard let word else { return nil }
+                guard let outcome = ModelRule.Outcome(rawValue: word) else {
+                    throw DatabaseError(.protocol, "an unknown outcome: \(word)")
+                }
+                return outcome
+            }
+        }
+        let outcomes = try rows.isNull(0, 0) ? batch.map { _ in .advanced } : texts(0)
+        let firsts = try texts(1)
+        let revisions = try rows.int8Array(0, 2)
+        let stamps = try rows.microsecondsSince1970Array(0, 3)
+        let rivals = try rows.isNull(0, 4) ? batch.map { _ in nil } : rows.int8Array(0, 4)
+        guard
+            [outcomes.count, firsts.count, revisions.count, stamps.count, rivals.count].allSatisfy({ $0 == batch.count }
+            )
+        else { throw DatabaseError(.protocol, "arrays of another length than the batch's") }
+        let heads = try heads(rows, batch)
+        return try batch.indices.map { place in
+            guard let outcome = outcomes[place] else { throw DatabaseError(.protocol, "an answer without outcome") }
+            return Answer(
+                outcome: outcome, first: firsts[place], revision: revisions[place], stamp: stamps[place],
+                rival: rivals[place], head: heads[place])
+        }
+    }
+
+    private static func heads(_ rows: QueryResult, _ batch: [Push]) throws -> [Int: ModelRule.Version] {
+        if try rows.isNull(0, 5) { return [:] }
+        let losers = try rows.int4Array(0, 5)
+        let (revisions, schemas) = (try rows.int8Array(0, 6), try rows.int4Array(0, 10))
+        let (saves, stamps) = (try rows.microsecondsSince1970Array(0, 7), try rows.microsecondsSince1970Array(0, 8))
+        let (devices, states) = (try rows.uuidArray(0, 9), try rows.jsonArray(0, 11))
+        return try losers.indices.reduce(into: [:]) { heads, index in
+            guard let loser = losers[index], let revision = revisions[index], let saved = saves[index],
+                let stamp = stamps[index], let device = devices[index], let schema = schemas[index]
+            else { throw DatabaseError(.protocol, "a head with gaps") }
+            heads[Int(loser) - 1] = ModelRule.Version(
+                revision: revision,
+                push: Push(
+                    game: batch[Int(loser) - 1].game, device: device, saved: saved, base: nil, schema: schema,
+                    state: states[index]),
+                stamp: stamp, outcome: .created, rival: nil)
         }
     }
 

@@ -39,7 +39,8 @@ struct RuleTestsRandom {
             // Half the batches come with word of the valid devices, which must make no difference.
             let verified = model.players.values.reduce(into: Set<UUID>()) { $0.formUnion($1.devices) }
             let got = try database.push(
-                batch, arrived: arrived, verified: Bool.random(using: &random) ? verified : [])
+                batch, arrived: arrived, verified: Bool.random(using: &random) ? verified : [],
+                asOlderDaemons: Int.random(in: 0..<4, using: &random) == 0)
             for (index, push) in batch.enumerated() {
                 try #require(got[index] == wanted[index], "\(push) among \(batch.count), arrived \(arrived)")
                 seen[got[index].outcome, default: 0] += 1
