@@ -115,7 +115,7 @@ extension MigrationSet {
         }
     }
 
-    private static func reason(_ error: any Error) -> String {
+    static func reason(_ error: any Error) -> String {
         let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
         if let code = underlying?.code, underlying?.domain == NSPOSIXErrorDomain, let code = Int32(exactly: code) {
             return String(cString: strerror(code))
@@ -150,7 +150,9 @@ extension MigrationSet {
                 problems.append(
                     Problem(
                         "has the version of \(earlier.name), \(later.version)", file: later.name,
-                        hint: "Give one of them the next free version."))
+                        hint: earlier.name.hasSuffix(".down.sql") || later.name.hasSuffix(".down.sql")
+                            ? "There are no down migrations: take the *.down.sql out of the folder."
+                            : "Give one of them the next free version."))
             } else if precedes(String(later.writtenVersion), String(earlier.writtenVersion)) {
                 problems.append(
                     Problem(

@@ -52,6 +52,12 @@ struct MigrationSetTests {
         #expect(found.contains { $0.message.contains(message) && $0.hint != nil }, "\(found)")
     }
 
+    @Test("a file for the way back beside the one for the way up is told apart from a version given twice")
+    func downFiles() {
+        let found = problems([("000001_init.up.sql", ""), ("000001_init.down.sql", "")])
+        #expect(found.map(\.hint) == ["There are no down migrations: take the *.down.sql out of the folder."])
+    }
+
     @Test("mixed widths are fine where the order by name is the order by number")
     func mixedWidths() throws {
         let set = try embedded("0001_a.sql", "20260101_b.sql")
