@@ -7,7 +7,7 @@ import Postgres
 /// recorded after; a run that finds one announced looks at the database to tell whether it was done.
 extension FileRunner {
     func runStatements(from resuming: StatementProgress?, since start: ContinuousClock.Instant) throws(MigrationError) {
-        let statements = SQLScript(file.bytes).statements
+        let statements = script.statements
         var progress = resuming ?? StatementProgress()
         let work = try workSessions.take(for: file)
         if resuming == nil {
@@ -35,7 +35,7 @@ extension FileRunner {
             try Self.takeBack(work)
             try history.finish(file, milliseconds: (ContinuousClock.now - start).milliseconds, work)
         }
-        workSessions.giveBack(work, after: file)
+        workSessions.giveBack(work, isPlain: false)
     }
 
     private func text(_ statement: SQLStatement) -> String {
