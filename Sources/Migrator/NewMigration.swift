@@ -34,7 +34,7 @@ public enum NewMigration {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             try Data(text.utf8).write(to: URL(filePath: "\(directory)/\(name)"), options: .withoutOverwriting)
         } catch {
-            throw MigrationError(.usage, "cannot write \(directory)/\(name): \(error.localizedDescription)")
+            throw MigrationError(.usage, "cannot write \(directory)/\(name): \(MigrationSet.reason(error))")
         }
         return name
     }

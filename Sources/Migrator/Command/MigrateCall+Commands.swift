@@ -9,16 +9,7 @@ extension MigrateCall {
         }
         print(
             result.applied.isEmpty ? ["up to date"] : [],
-            .object([
-                "ok": .bool(true),
-                "applied": .array(
-                    result.applied.map { file in
-                        .object([
-                            "version": .string(file.version.digits), "name": .string(file.name),
-                            "mode": .string(file.mode.rawValue), "milliseconds": .number(file.milliseconds),
-                        ])
-                    }),
-            ]))
+            .object(["ok": .bool(true), "applied": MigrateCommand.json(of: result.applied)]))
         return 0
     }
 

@@ -1,5 +1,6 @@
 import Arguments
 import Foundation
+import Postgres
 
 /// One call of the command line, its arguments read and checked.
 struct MigrateCall {
@@ -131,8 +132,8 @@ extension MigrateCall {
         options.applicationName = command.applicationName
         options.applicationVersion = command.applicationVersion
         // The hints' commands are to be typed as they stand.
-        let repeated = ["dir", "set", "schema"].flatMap { name in
-            arguments.string(name).map { ["--\(name)", $0] } ?? []
+        let repeated = (["dir", "set", "schema"] + command.databaseOptions.map(\.name)).flatMap { name in
+            arguments.given(name).map { ["--\(name)", Self.shown($0)] } ?? []
         }
         options.command = Migrator.CommandLine(program: command.program, options: repeated)
         options.historySchema = arguments.string("schema")
@@ -142,6 +143,12 @@ extension MigrateCall {
         for text in (arguments.string("allow-out-of-order") ?? "").split(separator: ",") {
             options.allowedOutOfOrder.insert(try readVersion(String(text)))
         }
+    }
+
+    /// An option's value as a message may show it: a connection string with a password is left out.
+    private static func shown(_ value: String) -> String {
+        guard let settings = try? ConnectionSettings(value) else { return value }
+        return settings["password"] == nil ? value : "…"
     }
 
     private func readVersion(_ text: String) throws(MigrationError) -> Version {
