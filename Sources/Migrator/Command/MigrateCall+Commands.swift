@@ -3,7 +3,7 @@ import Foundation
 
 extension MigrateCall {
     func up() throws(MigrationError) -> Int32 {
-        let result = try withMigrator(onApplied: { if !isJSON { command.output($0 + "\n") } }) {
+        let result = try withMigrator(onApplied: { if !isJSON { command.output($0.shownOnOneLine + "\n") } }) {
             migrator throws(MigrationError) in
             try migrator.up(to: version)
         }
@@ -61,7 +61,7 @@ extension MigrateCall {
             ])
         }
         print(Self.aligned(table), Self.json(of: plan))
-        if !isJSON { command.errorOutput(summary(plan)) }
+        if !isJSON { command.errorOutput(summary(plan).shown) }
         guard arguments.flag("check") else { return 0 }
         return !plan.conflicts.isEmpty ? 3 : plan.isCurrent ? 0 : 6
     }
@@ -196,6 +196,7 @@ extension MigrateCall {
 
     /// Columns as wide as their widest field; the last one is not filled up.
     private static func aligned(_ table: [[String]]) -> [String] {
+        let table = table.map { $0.map(\.shownOnOneLine) }
         let count = table.first?.count ?? 0
         let widths = (0..<count).map { column in table.map { $0[column].count }.max() ?? 0 }
         return table.map { row in

@@ -60,7 +60,7 @@ struct MigrateCall {
 
     /// Prints lines for a person, or one object for a program.
     func print(_ lines: [String], _ json: JSONValue) {
-        command.output(isJSON ? json.text + "\n" : lines.map { $0 + "\n" }.joined())
+        command.output(isJSON ? json.text + "\n" : lines.map { $0.shown + "\n" }.joined())
     }
 
     /// The set that is meant: the program's own, or a folder's.
@@ -123,7 +123,7 @@ extension MigrateCall {
         }
         let set = try MigrationSet(name: name, directory: directory)
         if arguments.flag("verbose") {
-            for entry in set.ignored { command.errorOutput("ignored: \(entry)\n") }
+            for entry in set.ignored { command.errorOutput("ignored: \(entry.shownOnOneLine)\n") }
         }
         return set
     }

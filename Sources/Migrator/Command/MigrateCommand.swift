@@ -109,7 +109,7 @@ public struct MigrateCommand {
     }
 
     private func report(_ error: MigrationError, _ isJSON: Bool) -> Int32 {
-        errorOutput(error.description + "\n")
+        errorOutput(error.description.shown + "\n")
         if isJSON { output(Self.json(of: error).text + "\n") }
         return error.exitCode
     }

@@ -69,12 +69,13 @@ final class Progress: Sendable {
     private func line(_ text: String) {
         state.withLock { state in
             erase(&state)
-            write(text + "\n")
+            write(text.shown + "\n")
         }
     }
 
     private func begin(_ text: String) {
         state.withLock { state in
+            let text = text.shownOnOneLine
             if state.activity?.text != text { state.activity = (text, .now) }
         }
     }
