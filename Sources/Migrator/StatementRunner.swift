@@ -75,6 +75,9 @@ extension FileRunner {
             {
                 failed.problems.append(index.invalidProblem(file, statement))
             }
+            if let build = statement.unnamedBuild, work.isConnected, let left = try? build.leftovers(work) {
+                failed.problems += left.map { UnnamedBuild.problem($0, file, statement) }
+            }
             throw failed
         }
         if let index = statement.concurrentIndex {
@@ -133,6 +136,12 @@ extension FileRunner {
     private func isDone(
         _ statement: SQLStatement, _ progress: StatementProgress, _ work: BlockingConnection
     ) throws(MigrationError) -> Bool {
+        if let build = statement.unnamedBuild {
+            let left = try sessions.translating { () throws(DatabaseError) in try build.leftovers(work) }
+            guard left.isEmpty else {
+                throw MigrationError(.conflict, left.map { UnnamedBuild.problem($0, file, statement) })
+            }
+        }
         guard let index = statement.concurrentIndex else { return false }
         let state = try sessions.translating { () throws(DatabaseError) in try index.state(work) }
         if state == .invalid, index.action == .create {
