@@ -55,6 +55,7 @@ struct Folder {
 
     /// Makes a new file, and the folder where it is not there; never writes over one.
     func write(_ name: String, _ bytes: [UInt8]) throws(Failure) {
+        guard !path.isEmpty else { throw Failure(reason: String(cString: strerror(ENOENT))) }
         try make()
         let descriptor = open("\(path)/\(name)", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         guard descriptor >= 0 else { throw .last }

@@ -79,7 +79,8 @@ struct Sessions {
         case .invalidCatalogName?:
             "Create the database first: createdb NAME"
         case let state? where state.rawValue == "08P01" && error.message.contains("startup parameter"):
-            "A pooler stands between here and the server, and takes no settings. Connect to the server itself."
+            "A pooler stands between here and the server, and takes no settings. Connect to the server itself; "
+                + "or, where its mode is session, let it pass: ignore_startup_parameters = options"
         case nil where error.kind == .connection:
             "Is the server running, and does the connection string name it?"
         default:

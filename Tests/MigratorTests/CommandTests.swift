@@ -181,6 +181,35 @@ struct CommandTests {
         #expect(try bench.value("SELECT count(*) FROM app.schema_migrations") == "1")
     }
 
+    @Test("output that cannot be written is told by the exit code, and ends nothing that is under way")
+    func unwritableOutput() throws {
+        let bench = try Bench(["1_a.sql": "CREATE TABLE a ();", "2_b.sql": "CREATE TABLE b ();"])
+        func run(_ command: String, _ redirection: String) throws -> Int32 {
+            let process = Process()
+            process.executableURL = URL(filePath: "/bin/sh")
+            // Ignored, SIGPIPE leaves an error to the one who writes.
+            process.arguments = [
+                "-c", "trap '' PIPE; exec \"$0\" \(command) --dir \"$1\" --set test --database \"$2\" \(redirection)",
+                try Probe.executable().path, bench.path, bench.database.conninfo,
+            ]
+            process.standardOutput = FileHandle.nullDevice
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            process.waitUntilExit()
+            return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+        }
+        #expect(try run("up --to 1", ">/dev/full 2>&1") == 2)
+        #expect(try bench.history.count == 1)
+        // A connection that got the number of a closed stream would get the output, too.
+        #expect(try run("up", "<&- >&- 2>&-") == 2)
+        #expect(try bench.history.count == 2)
+        for redirection in [">&-", ">/dev/full", ">&- 2>&-"] {
+            #expect(try run("status --json", redirection) == 2, "\(redirection)")
+        }
+        #expect(try run("status", "2>/dev/full") == 0)
+        #expect(try run("repair 7", ">&- 2>&-") == 2)
+    }
+
     @Test("help knows its commands, and nothing else")
     func helpOfUnknown() throws {
         let result = try probe("help", "statsu")

@@ -24,9 +24,9 @@ public struct MigrateCommand {
     /// be reached.
     public var withDatabase: (ParsedArguments, (String) -> Int32) throws -> Int32
     /// Takes what goes to standard output, line ends included.
-    public var output: (String) -> Void = { FileHandle.standardOutput.write(Data($0.utf8)) }
+    public var output: (String) -> Void = StandardStream.output
     /// Takes what goes to standard error, line ends included.
-    public var errorOutput: @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }
+    public var errorOutput: @Sendable (String) -> Void = StandardStream.errorOutput
     /// Whether standard error is a terminal, on which progress may be drawn.
     public var isTerminal = isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
     /// The environment of the process.
@@ -52,6 +52,14 @@ public struct MigrateCommand {
 
     /// Runs a command to its end and gives the exit code. SIGINT and SIGTERM stop it meanwhile.
     public func run(_ arguments: [String]) -> Int32 {
+        StandardStream.holdClosed()
+        let code = runCommand(arguments)
+        let failure = StandardStream.outputFailure.load(ordering: .relaxed)
+        guard code == 0, failure != 0 else { return code }
+        return report(MigrationError(.usage, "cannot write the output: \(String(cString: strerror(failure)))"), false)
+    }
+
+    private func runCommand(_ arguments: [String]) -> Int32 {
         guard let first = arguments.first else {
             output(help)
             return 2
