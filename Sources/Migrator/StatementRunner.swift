@@ -65,6 +65,9 @@ extension FileRunner {
             try options.interruption.cancelling(work) { () throws(DatabaseError) in try work.execute(text(statement)) }
         } catch {
             var failed = failure(error, sentFrom: statement.range.lowerBound)
+            if case .interrupted(let signal) = failed.kind {
+                failed = .interrupted(by: signal, "the statement under way was broken off")
+            }
             if error.kind == .server {
                 // It surely failed; nothing is in flight. If this write fails too, the next run looks for itself.
                 progress.inFlight = nil

@@ -217,6 +217,22 @@ struct ProcessTests {
         #expect(try bench.run("up", "--lock-wait", "0").status == 0)
     }
 
+    @Test("a signal in the middle of a CONCURRENTLY build exits 130 and names the index that is left INVALID")
+    func signalInBuild() throws {
+        let bench = try Self.slowIndex()
+        let gate = try Gate(1, bench)
+        let probe = try bench.start("up")
+        _ = try gate.waitForArrival()
+        probe.signal(SIGINT)
+        let result = try probe.wait()
+        #expect(result.status == 130, "\(result)")
+        #expect(result.errors.contains("stopped by SIGINT; the statement under way was broken off"), "\(result)")
+        #expect(!result.errors.contains("rolled back") && result.errors.contains("DROP INDEX CONCURRENTLY a_slow;"))
+        try gate.open()
+        try gate.execute("DROP INDEX CONCURRENTLY a_slow;")
+        #expect(try bench.run("up").status == 0)
+    }
+
     @Test("a signal ends the waiting for the lock too")
     func signalWhileWaiting() throws {
         let bench = try Bench(["1_a.sql": Gate.statement(1)])

@@ -148,7 +148,7 @@ extension MigrateCall {
     /// An option's value as a message may show it: a connection string with a password is left out.
     private static func shown(_ value: String) -> String {
         guard let settings = try? ConnectionSettings(value) else { return value }
-        return settings["password"] == nil ? value : "…"
+        return settings["password"] == nil && settings["sslpassword"] == nil ? value : "…"
     }
 
     private func readVersion(_ text: String) throws(MigrationError) -> Version {
