@@ -37,7 +37,7 @@ build: toolchain ## build the release binaries, .build/release/ieumd and .build/
 
 .PHONY: test
 test: toolchain ## install, build and run every test, then image, quick start, demo and example
-	@script/install-dependencies --build --run
+	@script/install-dependencies --build --run --test
 	$(SWIFT) build --build-tests $(debug)
 	$(SWIFT) test --skip-build --disable-xctest $(debug) | tee .build/test.log
 	script/test-image

@@ -5,6 +5,7 @@ public struct ParsedArguments: Sendable {
     /// Positional arguments in order.
     public private(set) var positionals: [String] = []
     private var values: [String: String] = [:]
+    private var given: Set<String> = []
     private let spec: CommandSpec
 
     /// Parses what follows the command's name.
@@ -26,6 +27,7 @@ public struct ParsedArguments: Sendable {
                 try takeOption(argument, &rest)
             }
         }
+        given = Set(values.keys)
         for option in spec.options where values[option.name] == nil {
             if let variable = option.environment, let value = environment[variable], !value.isEmpty {
                 values[option.name] = value
@@ -51,6 +53,9 @@ public struct ParsedArguments: Sendable {
 
     /// The option's value, or nil when it was not given and has no default.
     public func string(_ name: String) -> String? { values[name] }
+
+    /// The option's value when the command line itself gives it, not the environment or a default.
+    public func given(_ name: String) -> String? { given.contains(name) ? values[name] : nil }
 
     /// Whether a flag was given. From the environment, `0`, `no`, `false` and the empty string mean that it was not.
     public func flag(_ name: String) -> Bool {

@@ -94,7 +94,7 @@ extension SQLStatement {
     }
 
     /// A name with or without its schema, as SQL would fold it.
-    private func name(_ rest: inout ArraySlice<String>) -> String? {
+    func name(_ rest: inout ArraySlice<String>) -> String? {
         var name = ""
         while let part = rest.popFirst() {
             name += part.hasPrefix("\"") ? part : part.lowercased()

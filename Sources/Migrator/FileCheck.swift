@@ -11,11 +11,16 @@ extension MigrationFile {
     }
 
     private static func fault(of statement: SQLStatement) -> SQLScript.Fault? {
-        if statement.copiesWithClient {
+        switch statement.clientCopy {
+        case .fromClient:
             return SQLScript.Fault(
-                offset: statement.range.lowerBound,
-                message: "COPY with data in the file cannot be run, and the rest of the file was not looked at",
-                hint: "Write INSERT statements, or load the data apart from the migrations.")
+                offset: statement.range.lowerBound, message: "COPY with data in the file cannot be run",
+                hint: "Write INSERT statements, as pg_dump --inserts does, or load the data apart from the migrations.")
+        case .toClient:
+            return SQLScript.Fault(
+                offset: statement.range.lowerBound, message: "COPY to the client cannot be run",
+                hint: "Remove the statement; nobody is there to take the data.")
+        case nil: break
         }
         guard let command = statement.transactionCommand else { return nil }
         return SQLScript.Fault(

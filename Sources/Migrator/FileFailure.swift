@@ -3,6 +3,7 @@ import Postgres
 /// Turns the server's errors about a file's SQL into ours: with the place in the file and what to do.
 struct FileFailure {
     let file: MigrationFile
+    let script: SQLScript
     let options: Migrator.Options
 
     /// What an error means. `offset` is the byte of the file at which the text that was sent begins; nil for an error that is not
@@ -27,7 +28,7 @@ struct FileFailure {
             return SourceLocation.offset(ofScalar: position, from: offset, in: file.bytes)
         }
         guard let done = error.completedStatements else { return nil }
-        let statements = SQLScript(file.bytes).statements.drop { $0.range.lowerBound < offset }
+        let statements = script.statements.drop { $0.range.lowerBound < offset }
         return statements.dropFirst(done).first?.range.lowerBound
     }
 

@@ -3,6 +3,7 @@ import Postgres
 /// Runs one file on a session that shows nothing of others, and records it.
 struct FileRunner {
     let file: MigrationFile
+    let script: SQLScript
     let sessions: Sessions
     let workSessions: WorkSessions
     let history: HistoryWriter
@@ -70,7 +71,7 @@ struct FileRunner {
                 file, mode: .transaction, milliseconds: (ContinuousClock.now - start).milliseconds, work)
         }
         try commit(work)
-        workSessions.giveBack(work, after: file)
+        workSessions.giveBack(work, isPlain: script.isPlain(file.bytes))
     }
 
     /// Comes back to the role of the login, whatever the file set, so that the history can be written.
@@ -104,6 +105,6 @@ struct FileRunner {
 
     /// What an error means. `offset` is the byte of the file at which the text that was sent begins.
     func failure(_ error: DatabaseError, sentFrom offset: Int? = 0) -> MigrationError {
-        FileFailure(file: file, options: options).error(error, sentFrom: offset)
+        FileFailure(file: file, script: script, options: options).error(error, sentFrom: offset)
     }
 }

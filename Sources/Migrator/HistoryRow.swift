@@ -80,7 +80,7 @@ public struct StatementProgress: Equatable, Sendable {
     /// Whether the statements of a script begin with the ones that are done.
     func isPrefix(of script: SQLScript, in bytes: [UInt8]) -> Bool {
         let statements = script.statements
-        guard count <= statements.count else { return false }
+        guard (0...statements.count).contains(count) else { return false }
         var chain = StatementProgress()
         for statement in statements.prefix(count) { chain.append(bytes[statement.range]) }
         return chain.hash == hash

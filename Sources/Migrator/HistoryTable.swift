@@ -160,7 +160,14 @@ struct HistoryTable: Equatable {
             """, parameters)
         var rows: [HistoryRow] = []
         rows.reserveCapacity(found.rowCount)
-        for row in 0..<found.rowCount { rows.append(try Self.row(row, of: found)) }
+        do throws(DatabaseError) {
+            for row in 0..<found.rowCount { rows.append(try Self.row(row, of: found)) }
+        } catch {
+            var error = error
+            error.hint =
+                "The table was changed by hand. Look at it, and mend it: SELECT * FROM \(qualified) ORDER BY version;"
+            throw error
+        }
         return rows
     }
 

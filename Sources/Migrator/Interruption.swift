@@ -79,10 +79,12 @@ public final class Interruption: Sendable {
 }
 
 extension MigrationError {
-    static func interrupted(by signal: Int32) -> MigrationError {
+    static func interrupted(
+        by signal: Int32, _ outcome: String = "what was under way is rolled back"
+    ) -> MigrationError {
         let name = signal == SIGINT ? "SIGINT" : signal == SIGTERM ? "SIGTERM" : "signal \(signal)"
         return MigrationError(
-            .interrupted(signal: signal), "stopped by \(name); what was under way is rolled back",
+            .interrupted(signal: signal), "stopped by \(name); \(outcome)",
             hint: "Run it again to go on.")
     }
 }

@@ -20,6 +20,8 @@ public struct MigrationError: Error, Equatable, Sendable {
     public var kind: Kind
     /// Everything that was found, in the order of the files. Never empty.
     public var problems: [Problem]
+    /// The files that ``Migrator/up(to:)`` applied before it failed; they stay applied.
+    public var applied: [Migrator.UpResult.Applied] = []
 
     /// A failure with all its problems.
     public init(_ kind: Kind, _ problems: [Problem]) {

@@ -122,18 +122,25 @@ extension MigrationFile {
         return directive(comment: line)
     }
 
+    /// The tool for which a comment marks the part that takes a migration back: `-- +goose Down`, `-- +migrate Down`.
+    static func otherTool(comment: some Collection<UInt8>) -> String? {
+        let words = words(ofComment: comment)
+        guard words.count > 1, words[1].lowercased() == "down" else { return nil }
+        return ["+goose": "goose", "+migrate": "sql-migrate"][String(words[0])]
+    }
+
     /// What follows `-- migrate:` in a comment, trimmed; nil for any other text.
     static func directive(comment: some Collection<UInt8>) -> String? {
-        var words = String(decoding: comment.prefix(200), as: UTF8.self).split(whereSeparator: \.isWhitespace)
-        if words.first == "--" {
-            words.removeFirst()
-        } else if words.first?.hasPrefix("--") == true {
-            words[0] = words[0].dropFirst(2)
-        } else {
-            return nil
-        }
+        let words = words(ofComment: comment)
         guard let first = words.first, first.hasPrefix("migrate:") else { return nil }
         let rest = [first.dropFirst("migrate:".count)] + words.dropFirst()
         return rest.filter { !$0.isEmpty }.joined(separator: " ")
+    }
+
+    /// The words behind the `--` of a comment.
+    private static func words(ofComment comment: some Collection<UInt8>) -> [Substring] {
+        let text = String(decoding: comment.prefix(200), as: UTF8.self)
+        guard text.hasPrefix("--") else { return [] }
+        return text.dropFirst(2).split(whereSeparator: \.isWhitespace)
     }
 }

@@ -1,5 +1,3 @@
-import Foundation
-
 /// The migrations that belong together: a name for the set, and its files in the order in which they run.
 ///
 /// Files come from the program itself or from a folder, and pass the same checks either way: names, versions, order, encoding.
@@ -20,12 +18,13 @@ public struct MigrationSet: Equatable, Sendable {
 
     /// The set of all `*.sql` files of a folder. Symbolic links are followed, since mounted configuration is often made of them.
     public init(name: String, directory: String) throws(MigrationError) {
+        let folder = Folder(path: directory)
         let names: [String]
-        do {
-            names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted(by: Self.precedes)
+        do throws(Folder.Failure) {
+            names = try folder.names()
         } catch {
             throw MigrationError(
-                .usage, "cannot read the folder \(directory): \(Self.reason(error))",
+                .usage, "cannot read the folder \(directory): \(error.reason)",
                 hint: "Name the folder that holds the migrations with --dir.")
         }
         var entries: [(name: String, bytes: [UInt8])] = []
@@ -37,10 +36,15 @@ public struct MigrationSet: Equatable, Sendable {
                 ignored.append(entry)
                 continue
             }
-            do throws(Problem.Failure) {
-                entries.append((entry, try Self.read(entry, in: directory)))
+            guard entry.hasSuffix(".sql") else {
+                problems.append(
+                    Problem("the extension is not .sql in lower case", file: entry, hint: "Rename the file."))
+                continue
+            }
+            do throws(Folder.Failure) {
+                entries.append((entry, try folder.contents(of: entry)))
             } catch {
-                problems.append(error.problem)
+                problems.append(Problem("cannot be read: \(error.reason)", file: entry))
             }
         }
         try self.init(name: name, entries: entries, directory: directory, ignored: ignored, problems: problems)
@@ -87,43 +91,7 @@ public struct MigrationSet: Equatable, Sendable {
 
 // MARK: - Reading and checking
 
-extension Problem {
-    /// Lets a problem be thrown where one is found.
-    struct Failure: Error {
-        var problem: Problem
-    }
-}
-
 extension MigrationSet {
-    private static func read(_ entry: String, in directory: String) throws(Problem.Failure) -> [UInt8] {
-        guard entry.hasSuffix(".sql") else {
-            throw Problem.Failure(
-                problem: Problem("the extension is not .sql in lower case", file: entry, hint: "Rename the file."))
-        }
-        let path = directory + "/" + entry
-        // Follows links; a link to nothing has no attributes.
-        let target = URL(filePath: path).resolvingSymlinksInPath().path(percentEncoded: false)
-        guard let attributes = try? FileManager.default.attributesOfItem(atPath: target),
-            attributes[.type] as? FileAttributeType == .typeRegular
-        else {
-            throw Problem.Failure(problem: Problem("not a regular file", file: entry))
-        }
-        do {
-            return Array(try Data(contentsOf: URL(filePath: target)))
-        } catch {
-            throw Problem.Failure(problem: Problem("cannot be read: \(reason(error))", file: entry))
-        }
-    }
-
-    private static func reason(_ error: any Error) -> String {
-        let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-        if let code = underlying?.code, underlying?.domain == NSPOSIXErrorDomain, let code = Int32(exactly: code) {
-            return String(cString: strerror(code))
-        }
-        return (error as? CocoaError).map { $0.code == .fileReadNoSuchFile ? "No such file or directory" : "\($0)" }
-            ?? "\(error)"
-    }
-
     /// Whether a name can stand for a set, on the command line and in the history.
     static func isValidName(_ name: String) -> Bool {
         (1...63).contains(name.utf8.count)
@@ -136,10 +104,6 @@ extension MigrationSet {
             }
     }
 
-    private static func precedes(_ left: String, _ right: String) -> Bool {
-        left.utf8.lexicographicallyPrecedes(right.utf8)
-    }
-
     /// Two files of one version, and versions whose order by number is not their order by name.
     ///
     /// Everyone who lists the folder sees the order by name; it must be the one in which the files run.
@@ -150,8 +114,10 @@ extension MigrationSet {
                 problems.append(
                     Problem(
                         "has the version of \(earlier.name), \(later.version)", file: later.name,
-                        hint: "Give one of them the next free version."))
-            } else if precedes(String(later.writtenVersion), String(earlier.writtenVersion)) {
+                        hint: earlier.name.hasSuffix(".down.sql") || later.name.hasSuffix(".down.sql")
+                            ? "There are no down migrations: take the *.down.sql out of the folder."
+                            : "Give one of them the next free version."))
+            } else if later.writtenVersion.utf8.lexicographicallyPrecedes(earlier.writtenVersion.utf8) {
                 problems.append(
                     Problem(
                         "runs after \(earlier.name) but is listed before it", file: later.name,

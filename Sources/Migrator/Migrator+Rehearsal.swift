@@ -21,7 +21,7 @@ extension Migrator {
     public func pending(to target: Version? = nil) throws(MigrationError) -> [MigrationFile] {
         let control = try sessions.openControl()
         let plan = try plan(locate(control), control, to: target)
-        try refuse(plan)
+        try scripts(of: plan)
         return plan.steps.map(\.file)
     }
 
@@ -32,20 +32,20 @@ extension Migrator {
     public func rehearse(to target: Version? = nil) throws(MigrationError) -> Rehearsal {
         try locked { control, table throws(MigrationError) in
             let plan = try plan(table, control, to: target)
-            try refuse(plan)
+            let scripts = try scripts(of: plan)
             var result = Rehearsal()
             guard let first = plan.steps.first else { return result }
             let work = try sessions.openWork(for: first.file) { notice in
                 report(.notice(file: "rehearsal", severity: notice.severity, message: notice.message))
             }
             try sessions.translating { () throws(DatabaseError) in try work.execute("BEGIN") }
-            for step in plan.steps { try rehearse(step.file, work, &result) }
+            for (step, script) in zip(plan.steps, scripts) { try rehearse(step.file, script, work, &result) }
             return result
         }
     }
 
     private func rehearse(
-        _ file: MigrationFile, _ work: BlockingConnection, _ result: inout Rehearsal
+        _ file: MigrationFile, _ script: SQLScript, _ work: BlockingConnection, _ result: inout Rehearsal
     ) throws(MigrationError) {
         guard file.mode == .transaction else {
             result.skipped.append(Rehearsal.Skipped(name: file.name, reason: "it runs without a transaction"))
@@ -65,7 +65,7 @@ extension Migrator {
                 result.skipped.append(Rehearsal.Skipped(name: file.name, reason: reason))
                 return
             }
-            var failed = FileFailure(file: file, options: options).error(error)
+            var failed = FileFailure(file: file, script: script, options: options).error(error)
             if failed.kind == .file, !result.skipped.isEmpty {
                 let names = result.skipped.map(\.name).joined(separator: ", ")
                 failed.problems.append(Problem("it may need what was skipped: \(names)", file: file.name))

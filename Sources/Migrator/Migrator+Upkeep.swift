@@ -93,9 +93,11 @@ extension Migrator {
         return try body(control, table)
     }
 
-    private func file(_ version: Version) throws(MigrationError) -> MigrationFile {
+    func file(_ version: Version) throws(MigrationError) -> MigrationFile {
         guard let file = set[version] else {
-            throw MigrationError(.usage, "there is no version \(version) in the set \(set.name)")
+            throw MigrationError(
+                .usage, "there is no version \(version) in the set \(set.name)",
+                hint: set.files.last.map { "Its last file is \($0.name)." })
         }
         return file
     }

@@ -51,9 +51,7 @@ public struct Migrator {
     /// Everything that forbids it is found before the first change and thrown at once. A file that fails leaves no trace; those
     /// before it stay applied.
     public func up(to target: Version? = nil) throws(MigrationError) -> UpResult {
-        if let target, set[target] == nil {
-            throw MigrationError(.usage, "there is no version \(target) in the set \(set.name)")
-        }
+        if let target { _ = try file(target) }
         let control = try sessions.openControl()
         let table = try locate(control)
         let first = try plan(table, control, to: target)
@@ -68,13 +66,21 @@ public struct Migrator {
         }
         // Another run may have changed it while this one waited.
         let plan = try plan(table, control, to: target)
-        try refuse(plan)
+        let scripts = try scripts(of: plan)
         try sessions.translating { () throws(DatabaseError) in try table.prepare(control) }
         var result = UpResult()
-        for step in plan.steps {
+        for (step, script) in zip(plan.steps, scripts) {
             let runner = FileRunner(
-                file: step.file, sessions: sessions, workSessions: workSessions, history: writer(table), report: report)
-            let milliseconds = try runner.run(resuming: step.resuming)
+                file: step.file, script: script, sessions: sessions, workSessions: workSessions, history: writer(table),
+                report: report)
+            let milliseconds: Int64
+            do throws(MigrationError) {
+                milliseconds = try runner.run(resuming: step.resuming)
+            } catch {
+                var failure = error
+                failure.applied = result.applied
+                throw failure
+            }
             result.applied.append(
                 UpResult.Applied(
                     name: step.file.name, version: step.file.version, mode: step.file.mode, milliseconds: milliseconds))
@@ -108,11 +114,15 @@ public struct Migrator {
         HistoryWriter(table: table, set: set.name, applicationVersion: options.applicationVersion)
     }
 
-    /// Throws when the plan may not be run: all conflicts, and all that is wrong in the files to run.
-    func refuse(_ plan: Plan) throws(MigrationError) {
-        let faults = plan.steps.flatMap { $0.file.problems(in: SQLScript($0.file.bytes)) }
+    /// The files to run, cut into statements. Throws when the plan may not be run: all conflicts, and all that is wrong in the
+    /// files.
+    @discardableResult
+    func scripts(of plan: Plan) throws(MigrationError) -> [SQLScript] {
+        let scripts = plan.steps.map { SQLScript($0.file.bytes) }
+        let faults = zip(plan.steps, scripts).flatMap { $0.file.problems(in: $1) }
         if !plan.conflicts.isEmpty { throw MigrationError(.conflict, plan.conflicts + faults) }
         if !faults.isEmpty { throw MigrationError(.file, faults) }
+        return scripts
     }
 
     func refuseReadOnly(_ control: BlockingConnection) throws(MigrationError) {

@@ -1,5 +1,3 @@
-import Foundation
-
 /// Makes the file of a new migration.
 public enum NewMigration {
     /// Makes an empty migration with the next version in a folder, and gives its name.
@@ -11,7 +9,7 @@ public enum NewMigration {
         guard !words.isEmpty else {
             throw MigrationError(.usage, "\"\(title)\" gives no file name", hint: "Say what it does: add_scores")
         }
-        let existing = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        let existing = (try? Folder(path: directory).names()) ?? []
         let last: MigrationFile?
         if existing.contains(where: { !$0.hasPrefix(".") && $0.hasSuffix(".sql") }) {
             last = try MigrationSet(name: "new", directory: directory).files.last
@@ -30,11 +28,10 @@ public enum NewMigration {
             -- Locks: which, on which tables, for how long. Older daemons: affected or not, and why.
 
             """
-        do {
-            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-            try Data(text.utf8).write(to: URL(filePath: "\(directory)/\(name)"), options: .withoutOverwriting)
+        do throws(Folder.Failure) {
+            try Folder(path: directory).write(name, Array(text.utf8))
         } catch {
-            throw MigrationError(.usage, "cannot write \(directory)/\(name): \(error.localizedDescription)")
+            throw MigrationError(.usage, "cannot write \(directory)/\(name): \(error.reason)")
         }
         return name
     }

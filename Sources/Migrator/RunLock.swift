@@ -17,23 +17,21 @@ struct RunLock {
     private let key: Int32
     /// The server's process that holds the lock, as the server counts; a pooler tells another number.
     private let holder: Int32
+    /// Whether a pooler stands between here and the server.
+    let isBehindPooler: Bool
 
     /// Takes the lock, waiting as long as the options say.
     static func acquire(
         _ connection: BlockingConnection, table: HistoryTable, sessions: Sessions, report: (Event) -> Void
     ) throws(MigrationError) -> RunLock {
-        let pid = try sessions.translating { () throws(DatabaseError) in
-            try connection.query("SELECT pg_catalog.pg_backend_pid()").int4(0, 0)
-        }
-        if pid != connection.backendPID {
-            report(
-                .warning(
-                    "a pooler stands between here and the server; in transaction mode it breaks the lock. "
-                        + "Connect to the server itself."))
-        }
+        let pid = try sessions.translating { () throws(DatabaseError) in try Sessions.serverProcess(connection) }
+        let isBehindPooler = pid != connection.backendPID
+        if isBehindPooler { try refuseSharedSession(connection, pid, sessions, report) }
         let hash =
             UInt32(Checksum(of: Array("\(table.schema).\(HistoryTable.name)".utf8)).hex.prefix(8), radix: 16) ?? 0
-        let lock = RunLock(connection: connection, sessions: sessions, key: Int32(bitPattern: hash), holder: pid)
+        let lock = RunLock(
+            connection: connection, sessions: sessions, key: Int32(bitPattern: hash), holder: pid,
+            isBehindPooler: isBehindPooler)
         try lock.poll(runClass, report)
         do throws(MigrationError) {
             try lock.poll(workClass, report)
@@ -44,6 +42,27 @@ struct RunLock {
             throw error
         }
         return lock
+    }
+
+    /// Refuses a pooler that gives one session of the server to two of ours, as it does in transaction mode: no lock or setting
+    /// holds through it. It is known by that; where that cannot be seen, a warning must do.
+    private static func refuseSharedSession(
+        _ connection: BlockingConnection, _ pid: Int32, _ sessions: Sessions, _ report: (Event) -> Void
+    ) throws(MigrationError) {
+        let other = try sessions.openControl()
+        let (theirs, ours) = try sessions.translating { () throws(DatabaseError) in
+            (try Sessions.serverProcess(other), try Sessions.serverProcess(connection))
+        }
+        guard theirs != pid, ours == pid else {
+            throw MigrationError(
+                .connection,
+                "a pooler in transaction mode stands between here and the server: no lock holds through it",
+                hint: "Connect to the server itself, or to a pool with pool_mode = session.")
+        }
+        report(
+            .warning(
+                "a pooler stands between here and the server. In transaction mode it would break the lock; "
+                    + "better connect to the server itself."))
     }
 
     /// Gives the lock back. When that fails the session is gone, and the lock with it.

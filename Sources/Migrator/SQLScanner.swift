@@ -12,7 +12,7 @@ struct SQLScanner {
     private var words: [String] = []
     private var parenDepth = 0
     private var body = Body()
-    private var copy = Copy()
+    private var clientCopy: SQLStatement.ClientCopy?
     /// The word before, in upper case; a dot counts as one.
     private var previousWord = ""
 
@@ -20,12 +20,6 @@ struct SQLScanner {
     private struct Body {
         var depth = 0
         var sawBegin = false
-    }
-
-    /// Whether a COPY statement was seen to name STDIN or STDOUT.
-    private struct Copy {
-        var direction = ""
-        var withClient = false
     }
 
     /// `text` must outlive the scanner.
@@ -37,11 +31,7 @@ struct SQLScanner {
     mutating func scan() {
         // A byte order mark is no token.
         if peek(0) == 0xEF, peek(1) == 0xBB, peek(2) == 0xBF { index = 3 }
-        while index < text.count {
-            step()
-            if copy.withClient, parts.last?.statement?.copiesWithClient == true { break }
-        }
-        if copy.withClient { index = text.count }
+        while index < text.count { step() }
         if partStart < text.count {
             index = text.count
             endPart()
@@ -80,6 +70,7 @@ struct SQLScanner {
         case UInt8(ascii: ";") where parenDepth == 0 && body.depth == 0:
             index += 1
             endPart()
+            if parts.last?.statement?.clientCopy == .fromClient { skipCopyData() }
         default:
             symbol()
         }
@@ -112,6 +103,12 @@ struct SQLScanner {
                 SQLScript.Fault(
                     offset: start, message: "a directive must be the first line of the file",
                     hint: "Move it to the top."))
+        }
+        if let tool = MigrationFile.otherTool(comment: text[start..<index]) {
+            faults.append(
+                SQLScript.Fault(
+                    offset: start, message: "a file for \(tool): its way down would be run as well",
+                    hint: "Keep what goes up and remove the rest. There are no down migrations."))
         }
     }
 
@@ -321,10 +318,30 @@ struct SQLScanner {
     }
 
     private mutating func followCopy(_ word: String) {
-        guard parenDepth == 0, words.first == "COPY" else { return }
-        if word == "STDIN" || word == "STDOUT" {
-            copy.withClient = copy.withClient || previousWord == "FROM" || previousWord == "TO"
+        guard parenDepth == 0, words.first == "COPY", word == "STDIN" || word == "STDOUT" else { return }
+        // The server takes either word in either direction.
+        if previousWord == "FROM" { clientCopy = .fromClient }
+        if previousWord == "TO" { clientCopy = .toClient }
+    }
+
+    /// Goes over the lines of data behind a COPY, up to the line `\.` that ends them.
+    private mutating func skipCopyData() {
+        func lineEnd(_ start: Int) -> Int {
+            text[start...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? text.count
         }
+        // What stands behind the semicolon in its line is no data.
+        guard text[index..<lineEnd(index)].allSatisfy({ $0 <= 0x20 }) else { return }
+        index = lineEnd(index)
+        while index < text.count {
+            let start = index
+            index = lineEnd(start)
+            if text[start..<index].starts(with: Array("\\.".utf8)),
+                text[start..<index].dropFirst(2).allSatisfy({ $0 <= 0x20 })
+            {
+                break
+            }
+        }
+        if index > partStart { endPart() }
     }
 
     // MARK: - Parts
@@ -335,7 +352,7 @@ struct SQLScanner {
             // The semicolon, or the end of the text where it is missing.
             let ended = index > lastTokenEnd && text[index - 1] == UInt8(ascii: ";")
             statement = SQLStatement(
-                range: firstToken..<(ended ? index : lastTokenEnd), words: words, copiesWithClient: copy.withClient)
+                range: firstToken..<(ended ? index : lastTokenEnd), words: words, clientCopy: clientCopy)
         }
         parts.append(SQLScript.Part(range: partStart..<index, statement: statement))
         partStart = index
@@ -344,6 +361,6 @@ struct SQLScanner {
         parenDepth = 0
         body = Body()
         previousWord = ""
-        if parts.last?.statement?.copiesWithClient != true { copy = Copy() }
+        clientCopy = nil
     }
 }

@@ -45,8 +45,12 @@ struct SQLStatement: Equatable {
     var range: Range<Int>
     /// The first tokens: words in upper case, quoted names and symbols as written. At most ``maxWords``.
     var words: [String] = []
-    /// Where the data would come from or go to, for a COPY that speaks with the client.
-    var copiesWithClient = false
+    /// Which way the data would go, for a COPY that speaks with the client.
+    var clientCopy: ClientCopy?
+
+    enum ClientCopy: Equatable {
+        case fromClient, toClient
+    }
 
     static let maxWords = 16
 

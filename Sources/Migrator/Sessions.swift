@@ -7,7 +7,12 @@ struct Sessions {
 
     /// The session that reads the history and holds the lock.
     func openControl() throws(MigrationError) -> BlockingConnection {
-        try translating { () throws(DatabaseError) in
+        do throws(DatabaseError) {
+            _ = try ConnectionSettings(database)
+        } catch {
+            throw MigrationError(.usage, error.message, hint: error.hint)
+        }
+        return try translating { () throws(DatabaseError) in
             let connection = try BlockingConnection(
                 database, applicationName: applicationName, sessionSettings: ["statement_timeout": "0"])
             // It idles while the files run, and it must not wait for a table for ever.
@@ -21,17 +26,26 @@ struct Sessions {
         for file: MigrationFile, onNotice: @escaping (DatabaseNotice) -> Void
     ) throws(MigrationError) -> BlockingConnection {
         let lockTimeout = file.mode == .transaction ? options.lockTimeout : options.lockTimeoutOutsideTransaction
+        let settings: KeyValuePairs = [
+            "lock_timeout": "\(lockTimeout.milliseconds)ms",
+            "statement_timeout": "\(options.statementTimeout.milliseconds)ms",
+            // Between our own statements only; a file that waits here has lost its program.
+            "idle_in_transaction_session_timeout": "60s",
+        ]
         return try translating { () throws(DatabaseError) in
-            try BlockingConnection(
-                database, applicationName: applicationName,
-                sessionSettings: [
-                    "lock_timeout": "\(lockTimeout.milliseconds)ms",
-                    "statement_timeout": "\(options.statementTimeout.milliseconds)ms",
-                    // Between our own statements only; a file that waits here has lost its program.
-                    "idle_in_transaction_session_timeout": "60s",
-                ],
-                onNotice: onNotice)
+            let work = try BlockingConnection(
+                database, applicationName: applicationName, sessionSettings: settings, onNotice: onNotice)
+            // A pooler drops what a session begins with.
+            if try Self.serverProcess(work) != work.backendPID {
+                try work.execute(settings.map { "SET \($0.key) = '\($0.value)'" }.joined(separator: "; "))
+            }
+            return work
         }
+    }
+
+    /// The server's process at the other end, as the server counts. A pooler in between tells another number when it connects.
+    static func serverProcess(_ connection: BlockingConnection) throws(DatabaseError) -> Int32 {
+        try connection.query("SELECT pg_catalog.pg_backend_pid()").int4(0, 0)
     }
 
     private var applicationName: String { "\(options.applicationName)-migrate" }
@@ -65,7 +79,8 @@ struct Sessions {
         case .invalidCatalogName?:
             "Create the database first: createdb NAME"
         case let state? where state.rawValue == "08P01" && error.message.contains("startup parameter"):
-            "A pooler stands between here and the server, and takes no settings. Connect to the server itself."
+            "A pooler stands between here and the server, and takes no settings. Connect to the server itself; "
+                + "or, where its mode is session, let it pass: ignore_startup_parameters = options"
         case nil where error.kind == .connection:
             "Is the server running, and does the connection string name it?"
         default:

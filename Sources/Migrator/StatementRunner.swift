@@ -7,7 +7,7 @@ import Postgres
 /// recorded after; a run that finds one announced looks at the database to tell whether it was done.
 extension FileRunner {
     func runStatements(from resuming: StatementProgress?, since start: ContinuousClock.Instant) throws(MigrationError) {
-        let statements = SQLScript(file.bytes).statements
+        let statements = script.statements
         var progress = resuming ?? StatementProgress()
         let work = try workSessions.take(for: file)
         if resuming == nil {
@@ -35,7 +35,7 @@ extension FileRunner {
             try Self.takeBack(work)
             try history.finish(file, milliseconds: (ContinuousClock.now - start).milliseconds, work)
         }
-        workSessions.giveBack(work, after: file)
+        workSessions.giveBack(work, isPlain: false)
     }
 
     private func text(_ statement: SQLStatement) -> String {
@@ -65,6 +65,9 @@ extension FileRunner {
             try options.interruption.cancelling(work) { () throws(DatabaseError) in try work.execute(text(statement)) }
         } catch {
             var failed = failure(error, sentFrom: statement.range.lowerBound)
+            if case .interrupted(let signal) = failed.kind {
+                failed = .interrupted(by: signal, "the statement under way was broken off")
+            }
             if error.kind == .server {
                 // It surely failed; nothing is in flight. If this write fails too, the next run looks for itself.
                 progress.inFlight = nil
@@ -74,6 +77,9 @@ extension FileRunner {
                 state == .invalid
             {
                 failed.problems.append(index.invalidProblem(file, statement))
+            }
+            if let build = statement.unnamedBuild, work.isConnected, let left = try? build.leftovers(work) {
+                failed.problems += left.map { UnnamedBuild.problem($0, file, statement) }
             }
             throw failed
         }
@@ -133,6 +139,12 @@ extension FileRunner {
     private func isDone(
         _ statement: SQLStatement, _ progress: StatementProgress, _ work: BlockingConnection
     ) throws(MigrationError) -> Bool {
+        if let build = statement.unnamedBuild {
+            let left = try sessions.translating { () throws(DatabaseError) in try build.leftovers(work) }
+            guard left.isEmpty else {
+                throw MigrationError(.conflict, left.map { UnnamedBuild.problem($0, file, statement) })
+            }
+        }
         guard let index = statement.concurrentIndex else { return false }
         let state = try sessions.translating { () throws(DatabaseError) in try index.state(work) }
         if state == .invalid, index.action == .create {

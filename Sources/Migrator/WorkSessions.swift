@@ -53,15 +53,18 @@ final class WorkSessions {
         return work
     }
 
-    /// Takes a session back whose file was applied, and keeps it for the next where nothing can be left of this one.
-    func giveBack(_ work: BlockingConnection, after file: MigrationFile) {
+    /// Takes a session back whose file was applied, and keeps it for the next where nothing can be left of this one: after a plain
+    /// file in one transaction.
+    func giveBack(_ work: BlockingConnection, isPlain: Bool) {
         keptUses += 1
-        guard file.mode == .transaction, SQLScript(file.bytes).isPlain(file.bytes) else {
+        guard isPlain else {
             // It may have made code that others run without naming it.
             isCodePlain = nil
             return
         }
-        guard keptUses < Self.maxUses, work.transactionStatus == .idle, knowsCodeIsPlain(work) else { return }
+        // Behind a pooler, DISCARD ALL would take the settings that openWork made.
+        guard keptUses < Self.maxUses, !lock.isBehindPooler, work.transactionStatus == .idle, knowsCodeIsPlain(work)
+        else { return }
         do throws(DatabaseError) {
             // Back to the start-up options, too. RESET ALL, which is in it, leaves the role alone.
             try work.execute("DISCARD ALL")

@@ -1,4 +1,5 @@
 import CLibPQ
+import Glibc
 
 /// Where a database is and how to connect to it: a connection string of libpq's with our defaults around it.
 ///
@@ -31,7 +32,9 @@ public struct ConnectionSettings: Sendable {
         self["client_encoding"] = "UTF8"
         guard !sessionSettings.isEmpty else { return }
         let options = sessionSettings.map { "-c \($0.key)=\(Self.escapeOption($0.value))" }
-        self["options"] = ([self["options"] ?? ""] + options).filter { !$0.isEmpty }.joined(separator: " ")
+        // Settings of our own take nothing away from those that libpq would have taken from the environment.
+        let others = self["options"] ?? getenv("PGOPTIONS").map { String(cString: $0) } ?? ""
+        self["options"] = ([others] + options).filter { !$0.isEmpty }.joined(separator: " ")
     }
 
     /// A keyword's value, or nil where libpq's own default or the environment decides.

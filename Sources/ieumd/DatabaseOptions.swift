@@ -38,6 +38,12 @@ struct DatabaseChoice {
         return (environment["HOME"] ?? NSHomeDirectory()) + "/.local/share/ieum"
     }
 
+    /// Whether the private PostgreSQL is meant and was never made.
+    var isMissing: Bool {
+        conninfo == nil && access(directory + "/postgres/data", F_OK) != 0 && errno == ENOENT
+            && PrivateDatabase.running(in: directory) == nil
+    }
+
     /// Runs a body with the database's connection string. A private PostgreSQL that runs already is used; otherwise it
     /// is started for the time of the body.
     func use(_ body: (_ conninfo: String) -> Int32) throws(PrivateDatabaseError) -> Int32 {

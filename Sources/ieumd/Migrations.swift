@@ -23,8 +23,16 @@ enum Migrations {
             program: "ieumd migrate", setName: "ieum", embedded: EmbeddedMigrations.files, applicationName: "ieumd",
             applicationVersion: SyncServerVersion.current, databaseOptions: DatabaseChoice.options
         ) { parsed, body in
+            let choice = try DatabaseChoice(parsed, environment: environment)
+            // Who only asks shall not get a new, empty one in a folder whose name was mistyped.
+            if choice.isMissing, arguments.first != "up" || parsed.flag("dry-run") {
+                throw MigrationError(
+                    .connection, "there is no private PostgreSQL in \(choice.directory)",
+                    hint: "Name its folder with --data-directory, or a PostgreSQL of yours with --database. "
+                        + "A new one is made by ieumd serve and ieumd migrate up.")
+            }
             do {
-                return try DatabaseChoice(parsed, environment: environment).use(body)
+                return try choice.use(body)
             } catch let error as PrivateDatabaseError {
                 throw MigrationError(error.isFolderUnfit ? .usage : .connection, error.message, hint: error.hint)
             }

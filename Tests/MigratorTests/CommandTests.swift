@@ -143,6 +143,81 @@ struct CommandTests {
                 .contains("schema_migrations") == true)
     }
 
+    @Test("hints repeat the database that the command line names, without a password")
+    func databaseHints() throws {
+        let bench = try Bench(["1_a.sql": "SELECT 1;"])
+        func hint(_ database: String) throws -> String {
+            try Probe(["status", "--dir", bench.path, "--set", "test", "--database", database], database: "").wait()
+                .errors
+        }
+        let plain = bench.database.conninfo
+        let shown = try hint(plain)
+        #expect(shown.contains("migrate-probe up --dir \(bench.path) --set test --database '"), "\(shown)")
+        #expect(shown.filter { $0 != "'" && $0 != "\\" }.contains(plain.filter { $0 != "'" }), "\(shown)")
+        let secret = try hint(plain + " password=geheim")
+        #expect(!secret.contains("geheim") && secret.contains("--database '…'"), "\(secret)")
+    }
+
+    @Test(
+        "a connection string that cannot be read is wrong usage, for every command", arguments: ["history", "dump"])
+    func unreadableDatabase(command: String) throws {
+        let result = try probe(command, "--database", "nonsense password=geheim")
+        #expect(result.status == 2 && result.errors.contains("connection string"), "\(result)")
+        #expect(!result.errors.contains("geheim"))
+    }
+
+    @Test("what PGOPTIONS sets holds beside our own settings, for the history and for the files")
+    func environmentOptions() throws {
+        let bench = try Bench([
+            "1_a.sql": "CREATE TABLE a (); SELECT 1 / (current_setting('lock_timeout') = '5s')::int;"
+        ])
+        _ = try bench.rows("CREATE SCHEMA app")
+        let result = try Probe(
+            ["up", "--dir", bench.path, "--set", "test"], database: bench.database.conninfo,
+            environment: ["PGOPTIONS": "-c search_path=app"]
+        ).wait()
+        #expect(result.status == 0, "\(result)")
+        #expect(try bench.value("SELECT to_regclass('app.a') IS NOT NULL") == "t")
+        #expect(try bench.value("SELECT count(*) FROM app.schema_migrations") == "1")
+    }
+
+    @Test("output that cannot be written is told by the exit code, and ends nothing that is under way")
+    func unwritableOutput() throws {
+        let bench = try Bench(["1_a.sql": "CREATE TABLE a ();", "2_b.sql": "CREATE TABLE b ();"])
+        func run(_ command: String, _ redirection: String) throws -> Int32 {
+            let process = Process()
+            process.executableURL = URL(filePath: "/bin/sh")
+            // Ignored, SIGPIPE leaves an error to the one who writes.
+            process.arguments = [
+                "-c", "trap '' PIPE; exec \"$0\" \(command) --dir \"$1\" --set test --database \"$2\" \(redirection)",
+                try Probe.executable().path, bench.path, bench.database.conninfo,
+            ]
+            process.standardOutput = FileHandle.nullDevice
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            process.waitUntilExit()
+            return process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus
+        }
+        #expect(try run("up --to 1", ">/dev/full 2>&1") == 2)
+        #expect(try bench.history.count == 1)
+        // A connection that got the number of a closed stream would get the output, too.
+        #expect(try run("up", "<&- >&- 2>&-") == 2)
+        #expect(try bench.history.count == 2)
+        for redirection in [">&-", ">/dev/full", ">&- 2>&-"] {
+            #expect(try run("status --json", redirection) == 2, "\(redirection)")
+        }
+        #expect(try run("status", "2>/dev/full") == 0)
+        #expect(try run("repair 7", ">&- 2>&-") == 2)
+    }
+
+    @Test("help knows its commands, and nothing else")
+    func helpOfUnknown() throws {
+        let result = try probe("help", "statsu")
+        #expect(result.status == 2, "\(result)")
+        #expect(result.errors.contains("there is no command statsu; did you mean status?"), "\(result)")
+        #expect(try probe("hlep").errors.contains("did you mean help?"))
+    }
+
     @Test("hints name the whole command, the set's options included")
     func hints() throws {
         let bench = try Bench(["1_a.sql": "SELECT 1;", "3_c.sql": "SELECT 3;"])

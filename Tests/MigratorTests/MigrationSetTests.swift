@@ -52,6 +52,12 @@ struct MigrationSetTests {
         #expect(found.contains { $0.message.contains(message) && $0.hint != nil }, "\(found)")
     }
 
+    @Test("a file for the way back beside the one for the way up is told apart from a version given twice")
+    func downFiles() {
+        let found = problems([("000001_init.up.sql", ""), ("000001_init.down.sql", "")])
+        #expect(found.map(\.hint) == ["There are no down migrations: take the *.down.sql out of the folder."])
+    }
+
     @Test("mixed widths are fine where the order by name is the order by number")
     func mixedWidths() throws {
         let set = try embedded("0001_a.sql", "20260101_b.sql")
@@ -131,19 +137,30 @@ struct MigrationSetTests {
         #expect(try MigrationSet(name: "test", directory: folder.path).files.map(\.bytes) == [Array("SELECT 1;".utf8)])
         try manager.createSymbolicLink(atPath: folder.path + "/0002_b.sql", withDestinationPath: "nothing")
         try manager.createDirectory(atPath: folder.path + "/0004_d.sql", withIntermediateDirectories: false)
+        // Nobody writes into the pipe: whoever waited for that would wait for ever.
+        #expect(mkfifo(folder.path + "/0005_e.sql", 0o600) == 0)
+        try manager.createSymbolicLink(atPath: folder.path + "/0006_f.sql", withDestinationPath: "0006_f.sql")
+        try manager.createSymbolicLink(atPath: folder.path + "/0007_g.sql", withDestinationPath: "/dev/zero")
         let error = #expect(throws: MigrationError.self) { try MigrationSet(name: "test", directory: folder.path) }
         #expect(
             error?.problems.map { "\($0.file ?? ""): \($0.message)" } == [
-                "0002_b.sql: not a regular file", "0004_d.sql: not a regular file",
+                "0002_b.sql: cannot be read: No such file or directory",
+                "0004_d.sql: cannot be read: not a regular file", "0005_e.sql: cannot be read: not a regular file",
+                "0006_f.sql: cannot be read: Too many levels of symbolic links",
+                "0007_g.sql: cannot be read: not a regular file",
             ])
     }
 
     @Test("a folder that is not there, or holds no migration, is a usage error")
     func noFolder() throws {
         let folder = try TemporaryFolder(["notes.txt": ""])
-        for path in [folder.path, folder.path + "/nothing"] {
+        for (path, reason) in [
+            (folder.path, "holds no migrations"), (folder.path + "/nothing", "No such file or directory"),
+            (folder.path + "/notes.txt", "Not a directory"),
+        ] {
             let error = #expect(throws: MigrationError.self) { try MigrationSet(name: "test", directory: path) }
             #expect(error?.exitCode == 2)
+            #expect(error?.problems.first?.message.hasSuffix(reason) == true, "\(String(describing: error))")
         }
     }
 }

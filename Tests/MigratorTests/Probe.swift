@@ -73,7 +73,7 @@ final class Probe: Sendable {
         }
     }
 
-    private static func executable() throws -> URL {
+    static func executable() throws -> URL {
         // The tests' own program lies beside it.
         let own = URL(filePath: try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
         let bundle = CommandLine.arguments.firstIndex(of: "--test-bundle-path").map { CommandLine.arguments[$0 + 1] }

@@ -127,6 +127,38 @@ struct ProcessTests {
         #expect(try bench.value("SELECT count(*) FROM pg_index WHERE indrelid = 'a'::regclass AND indisvalid") == "2")
     }
 
+    @Test(
+        "killed in the middle of a build whose index the server names: never success until what is left is dropped",
+        arguments: [
+            ("CREATE INDEX CONCURRENTLY ON a (slow(x));", "public.a_slow_idx"),
+            ("REINDEX INDEX CONCURRENTLY a_old;", "public.a_old_ccnew"),
+            ("REINDEX (VERBOSE) TABLE CONCURRENTLY a;", "public.a_old_ccnew"),
+            ("REINDEX SCHEMA CONCURRENTLY public;", "public.a_old_ccnew"),
+        ])
+    func killedInUnnamedBuild(statement: String, left: String) throws {
+        let bench = try Self.slowIndex()
+        _ = try bench.migrator().up(to: Version("1"))
+        try bench.write("2_b.sql", "-- migrate: no-transaction\n\n\(statement)")
+        let gate = try Gate(1, bench)
+        // Whoever closed the gate passes it.
+        if statement.hasPrefix("REINDEX") { try gate.execute("CREATE INDEX a_old ON a (slow(x))") }
+        let first = try bench.start("up")
+        let worker = try gate.waitForArrival()
+        first.signal(SIGKILL)
+        try first.wait()
+        try gate.execute("SELECT pg_terminate_backend(\(worker))")
+        try gate.open()
+        for _ in 1...2 {
+            let result = try bench.run("up")
+            #expect(result.status == 3, "\(result)")
+            #expect(result.errors.contains("2_b.sql:3:1: error: the index \(left) is INVALID"), "\(result)")
+            #expect(result.errors.contains("DROP INDEX CONCURRENTLY \(left);"))
+        }
+        try gate.execute("DROP INDEX CONCURRENTLY \(left);")
+        #expect(try bench.run("up").status == 0)
+        #expect(try bench.value("SELECT count(*) FROM pg_index WHERE NOT indisvalid") == "0")
+    }
+
     @Test("8 processes on an empty database: one applies, the others find nothing to do")
     func eightAtOnce() throws {
         let bench = try Bench(["1_a.sql": "CREATE TABLE a (x int);", "2_b.sql": "CREATE TABLE b (x int);"])
@@ -183,6 +215,22 @@ struct ProcessTests {
         #expect(try bench.value("SELECT to_regclass('b')") == "")
         try gate.open()
         #expect(try bench.run("up", "--lock-wait", "0").status == 0)
+    }
+
+    @Test("a signal in the middle of a CONCURRENTLY build exits 130 and names the index that is left INVALID")
+    func signalInBuild() throws {
+        let bench = try Self.slowIndex()
+        let gate = try Gate(1, bench)
+        let probe = try bench.start("up")
+        _ = try gate.waitForArrival()
+        probe.signal(SIGINT)
+        let result = try probe.wait()
+        #expect(result.status == 130, "\(result)")
+        #expect(result.errors.contains("stopped by SIGINT; the statement under way was broken off"), "\(result)")
+        #expect(!result.errors.contains("rolled back") && result.errors.contains("DROP INDEX CONCURRENTLY a_slow;"))
+        try gate.open()
+        try gate.execute("DROP INDEX CONCURRENTLY a_slow;")
+        #expect(try bench.run("up").status == 0)
     }
 
     @Test("a signal ends the waiting for the lock too")

@@ -56,6 +56,37 @@ struct RobustnessTests {
         #expect(try bench.migrator().status().isCurrent)
     }
 
+    @Test(
+        "a history that somebody changed by hand is told so, and never trips the program",
+        arguments: [
+            ("version = 1.5", 4), ("version = 'NaN'", 4), ("duration_ms = NULL", 4), ("state = 'lost'", 4),
+            ("checksum = ''", 3), ("state = 'running', statements_done = -1", 3),
+            ("state = 'running', statements_done = 2147483647", 3), ("state = 'running', statements_hash = 'x'", 3),
+            ("mode = 'magic', applied_at = 'infinity'", 0), ("applied_at = '-infinity', duration_ms = -1", 0),
+            ("name = E'a\\e[31m\\n.sql', applied_by = E'\\u009bx'", 0),
+        ])
+    func changedByHand(change: String, exitCode: Int32) throws {
+        let bench = try Bench(["1_a.sql": "-- migrate: no-transaction\nSELECT 1;"])
+        try bench.up()
+        _ = try bench.rows(
+            """
+            ALTER TABLE schema_migrations DROP CONSTRAINT schema_migrations_state_check, ALTER duration_ms DROP NOT NULL;
+            UPDATE schema_migrations SET \(change);
+            """)
+        for command in [
+            ["up"], ["status", "--check"], ["history"], ["repair", "1"], ["resolve", "1", "--not-applied"],
+        ] {
+            let result = try Probe(command + ["--dir", bench.path, "--set", "test"], database: bench.database.conninfo)
+                .wait()
+            #expect([0, 3, 4].contains(result.status), "\(command): \(result)")
+            if command.count < 3, command[0] != "history", command[0] != "repair" {
+                #expect(result.status == exitCode, "\(command): \(result)")
+            }
+            #expect(result.status != 4 || result.errors.contains("HINT: The table was changed by hand."), "\(result)")
+            #expect(!(result.output + result.errors).unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x9B })
+        }
+    }
+
     @Test("a table of another program under our name is not touched")
     func foreignTable() throws {
         let bench = try Bench(["1_a.sql": "SELECT 1;"])

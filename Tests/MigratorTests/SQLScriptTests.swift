@@ -65,17 +65,52 @@ struct SQLScriptTests {
         // One for all: whether a statement succeeds has no effect on where the next one begins.
         let database = try TestDatabase.make()
         for file in files {
-            let bytes = Array(try Data(contentsOf: file))
-            let ours = SQLScript(bytes)
-            #expect(ours.faults == [], "\(file.lastPathComponent)")
-            let sent = try Psql.statements(of: file, database: database.conninfo)
-            let texts = ours.statements.map { String(decoding: bytes[$0.range], as: UTF8.self) }
-            #expect(texts.count == sent.count, "\(file.lastPathComponent): \(texts) but psql: \(sent)")
-            for (text, query) in zip(texts, sent) {
-                // psql sends the comments in front too, and at the end of a file those behind.
-                #expect(Psql.plain(query).contains(Psql.plain(text)), "\(file.lastPathComponent)")
-            }
+            #expect(SQLScript(Array(try Data(contentsOf: file))).faults == [], "\(file.lastPathComponent)")
+            try compare(file, database)
         }
+    }
+
+    /// `SPLITTER_CORPUS=FOLDER swift test --filter MigratorTests.SQLScriptTests` tries the files of other projects, which are
+    /// not ours to keep here.
+    static let foreignFiles: [URL] = {
+        guard let folder = ProcessInfo.processInfo.environment["SPLITTER_CORPUS"] else { return [] }
+        let found = FileManager.default.enumerator(at: URL(filePath: folder), includingPropertiesForKeys: nil)
+        return (found?.compactMap { $0 as? URL } ?? []).filter { $0.pathExtension == "sql" }.sorted {
+            $0.path < $1.path
+        }
+    }()
+
+    @Test("agrees with psql about the files that SPLITTER_CORPUS names", .enabled(if: !foreignFiles.isEmpty))
+    func foreign() throws {
+        var (compared, statements) = (0, 0)
+        for file in Self.foreignFiles {
+            let database = try TestDatabase.make()
+            guard let migration = try? MigrationFile(name: "1_a.sql", bytes: Array(try Data(contentsOf: file))) else {
+                print("not read: \(file.path)")
+                continue
+            }
+            let faults = migration.problems(in: SQLScript(migration.bytes))
+            if let first = faults.first { print("refused: \(file.path): \(faults.count): \(first)") }
+            // psql would obey its commands.
+            guard SQLScript(migration.bytes).faults.isEmpty else { continue }
+            compared += 1
+            statements += try compare(file, database)
+        }
+        print("compared \(compared) of \(Self.foreignFiles.count) files, \(statements) statements")
+    }
+
+    /// Compares a file's statements with those that psql sends, and gives their count.
+    @discardableResult
+    private func compare(_ file: URL, _ database: TestDatabase) throws -> Int {
+        let bytes = Array(try Data(contentsOf: file))
+        let sent = try Psql.statements(of: file, database: database.conninfo)
+        let texts = SQLScript(bytes).statements.map { String(decoding: bytes[$0.range], as: UTF8.self) }
+        #expect(texts.count == sent.count, "\(file.path): \(texts) but psql: \(sent)")
+        for (text, query) in zip(texts, sent) {
+            // psql sends the comments in front too, and at the end of a file those behind.
+            #expect(Psql.plain(query).contains(Psql.plain(text)), "\(file.path)")
+        }
+        return texts.count
     }
 
     @Test("what cannot be sent is found, at its line", arguments: files(corpus.appending(path: "refused")))
@@ -87,6 +122,95 @@ struct SQLScriptTests {
         #expect(problems.first?.location?.line == line, "\(problems)")
         #expect(problems.first?.message.isEmpty == false)
     }
+
+    @Test("data behind a COPY is gone over: what comes after it is looked at too")
+    func copyData() throws {
+        let text = """
+            CREATE TABLE t (a text);
+            COPY t FROM stdin;
+            it's; "a $$ /* \\restrict
+            \\.x
+            \\.
+            COMMIT;
+            COPY t FROM stdin; SELECT 1;
+            COPY t TO stdout;
+            \\unrestrict
+            COPY t FROM STDIN (FORMAT csv);
+            1;
+            """
+        let migration = try MigrationFile(name: "1_a.sql", bytes: Array(text.utf8))
+        let problems = migration.problems(in: SQLScript(migration.bytes))
+        #expect(problems.map { $0.location?.line } == [2, 6, 7, 8, 9, 10], "\(problems)")
+        #expect(
+            statements(text) == [
+                "CREATE TABLE t (a text);", "COPY t FROM stdin;", "COMMIT;", "COPY t FROM stdin;", "SELECT 1;",
+                "COPY t TO stdout;", "COPY t FROM STDIN (FORMAT csv);",
+            ])
+    }
+
+    @Test("a file whose way down another tool would leave out is refused", arguments: ["+goose", "+migrate"])
+    func otherTools(mark: String) throws {
+        let text = "-- \(mark) Up\nCREATE TABLE t ();\n\n-- \(mark) Down\nDROP TABLE t;\n"
+        let migration = try MigrationFile(name: "1_a.sql", bytes: Array(text.utf8))
+        let problems = migration.problems(in: SQLScript(migration.bytes))
+        #expect(problems.map { $0.location?.line } == [4], "\(problems)")
+    }
+
+    @Test("what pg_dump writes of an awkward database is cut as psql cuts it, and makes the same database again")
+    func dump() throws {
+        let bench = try Bench()
+        let source = try TestDatabase.make()
+        try source.connect().execute(Self.awkward)
+        let lines = try Self.dump(of: source).split(separator: "\n", omittingEmptySubsequences: false)
+        let commands = lines.indices.filter { lines[$0].hasPrefix("\\") }.map { $0 + 1 }
+        let refused = try MigrationFile(name: "1_a.sql", bytes: Array(lines.joined(separator: "\n").utf8))
+        #expect(refused.problems(in: SQLScript(refused.bytes)).map { $0.location?.line } == commands)
+
+        try bench.write("1_a.sql", lines.filter { !$0.hasPrefix("\\") }.joined(separator: "\n"))
+        try compare(URL(filePath: bench.path + "/1_a.sql"), try TestDatabase.make())
+        try bench.up { $0.historySchema = "public" }
+        func schema(_ database: TestDatabase) throws -> [Substring] {
+            try Self.dump(of: database).split(separator: "\n").filter { !$0.hasPrefix("\\") }
+        }
+        #expect(try schema(bench.database) == schema(source))
+    }
+
+    private static func dump(of database: TestDatabase) throws -> String {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["pg_dump", "--inserts", "-T", "public.schema_migrations", "-d", database.conninfo]
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        try process.run()
+        let data = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0)
+        return String(decoding: data, as: UTF8.self)
+    }
+
+    /// Everything that a dump writes with semicolons, quotes and dollars in it.
+    private static let awkward = #"""
+        CREATE SCHEMA app;
+        COMMENT ON SCHEMA app IS 'it''s; here';
+        CREATE TYPE app.mood AS ENUM ('a;b', 'c''d');
+        CREATE TABLE app.t (
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, m app.mood, j jsonb DEFAULT '{"a":";"}', "odd;name" text);
+        COMMENT ON COLUMN app.t."odd;name" IS E'line\nline; two \\ ''q''';
+        CREATE FUNCTION app.f(x int) RETURNS int LANGUAGE plpgsql AS $body$ BEGIN RETURN x; -- ;
+        END $body$;
+        CREATE FUNCTION app.g(x int) RETURNS TABLE (a int) LANGUAGE sql BEGIN ATOMIC
+            SELECT CASE WHEN x > 1 THEN (CASE x WHEN 2 THEN 1 ELSE 3 END) ELSE 2 END AS "end"; SELECT 2 AS "case"; END;
+        CREATE PROCEDURE app.p() LANGUAGE sql BEGIN ATOMIC INSERT INTO app.t (m) VALUES ('a;b'); DELETE FROM app.t; END;
+        CREATE FUNCTION app.h() RETURNS text LANGUAGE sql RETURN 'a;b';
+        CREATE FUNCTION app.tr() RETURNS trigger LANGUAGE plpgsql
+            AS $_$ BEGIN EXECUTE $$SELECT 1; $$; RETURN NEW; END $_$;
+        CREATE TRIGGER tt BEFORE INSERT ON app.t FOR EACH ROW WHEN (NEW.id > 0) EXECUTE FUNCTION app.tr();
+        CREATE VIEW app.v AS SELECT id, CASE WHEN id > 1 THEN ';' END AS c FROM app.t;
+        CREATE RULE r AS ON INSERT TO app.v
+            DO INSTEAD (INSERT INTO app.t (m) VALUES ('a;b'); UPDATE app.t SET m = 'c''d';);
+        CREATE POLICY pol ON app.t USING (m = 'a;b');
+        INSERT INTO app.t (m, "odd;name") VALUES ('a;b', E'tab\there; \\. back\n not\\restrict x\nline');
+        """#
 
     @Test(
         "a string that goes on in the next line keeps its escapes, as the server has it; psql, which reads by lines, does not"

@@ -185,7 +185,7 @@ struct UpTests {
             ("\\restrict abc\nSELECT 1;", 1, "\\restrict is a command of psql"),
             ("SELECT 1;\n\\i other.sql", 2, "\\i is a command of psql"), ("SELECT 1 \\gexec", 1, "\\gexec"),
             ("CREATE TABLE t (a int);\nCOPY t (a) FROM STDIN;\n1\n\\.\n", 2, "COPY with data"),
-            ("COPY (SELECT 1) TO STDOUT", 1, "COPY with data"), ("SELECT 'a", 1, "has no end"),
+            ("COPY (SELECT 1) TO STDOUT", 1, "COPY to the client"), ("SELECT 'a", 1, "has no end"),
             ("SELECT 1; /* /* */", 1, "has no end"), ("\nDO $x$ BEGIN $y$;", 2, "has no end"),
             ("SELECT 1;\n-- migrate: no-transaction", 2, "first line"),
         ])

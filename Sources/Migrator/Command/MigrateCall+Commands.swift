@@ -3,22 +3,13 @@ import Foundation
 
 extension MigrateCall {
     func up() throws(MigrationError) -> Int32 {
-        let result = try withMigrator(onApplied: { if !isJSON { command.output($0 + "\n") } }) {
+        let result = try withMigrator(onApplied: { if !isJSON { command.output($0.shownOnOneLine + "\n") } }) {
             migrator throws(MigrationError) in
             try migrator.up(to: version)
         }
         print(
             result.applied.isEmpty ? ["up to date"] : [],
-            .object([
-                "ok": .bool(true),
-                "applied": .array(
-                    result.applied.map { file in
-                        .object([
-                            "version": .string(file.version.digits), "name": .string(file.name),
-                            "mode": .string(file.mode.rawValue), "milliseconds": .number(file.milliseconds),
-                        ])
-                    }),
-            ]))
+            .object(["ok": .bool(true), "applied": MigrateCommand.json(of: result.applied)]))
         return 0
     }
 
@@ -70,7 +61,7 @@ extension MigrateCall {
             ])
         }
         print(Self.aligned(table), Self.json(of: plan))
-        if !isJSON { command.errorOutput(summary(plan)) }
+        if !isJSON { command.errorOutput(summary(plan).shown) }
         guard arguments.flag("check") else { return 0 }
         return !plan.conflicts.isEmpty ? 3 : plan.isCurrent ? 0 : 6
     }
@@ -205,6 +196,7 @@ extension MigrateCall {
 
     /// Columns as wide as their widest field; the last one is not filled up.
     private static func aligned(_ table: [[String]]) -> [String] {
+        let table = table.map { $0.map(\.shownOnOneLine) }
         let count = table.first?.count ?? 0
         let widths = (0..<count).map { column in table.map { $0[column].count }.max() ?? 0 }
         return table.map { row in

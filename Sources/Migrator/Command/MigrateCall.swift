@@ -1,5 +1,6 @@
 import Arguments
 import Foundation
+import Postgres
 
 /// One call of the command line, its arguments read and checked.
 struct MigrateCall {
@@ -59,7 +60,7 @@ struct MigrateCall {
 
     /// Prints lines for a person, or one object for a program.
     func print(_ lines: [String], _ json: JSONValue) {
-        command.output(isJSON ? json.text + "\n" : lines.map { $0 + "\n" }.joined())
+        command.output(isJSON ? json.text + "\n" : lines.map { $0.shown + "\n" }.joined())
     }
 
     /// The set that is meant: the program's own, or a folder's.
@@ -122,7 +123,7 @@ extension MigrateCall {
         }
         let set = try MigrationSet(name: name, directory: directory)
         if arguments.flag("verbose") {
-            for entry in set.ignored { command.errorOutput("ignored: \(entry)\n") }
+            for entry in set.ignored { command.errorOutput("ignored: \(entry.shownOnOneLine)\n") }
         }
         return set
     }
@@ -131,8 +132,8 @@ extension MigrateCall {
         options.applicationName = command.applicationName
         options.applicationVersion = command.applicationVersion
         // The hints' commands are to be typed as they stand.
-        let repeated = ["dir", "set", "schema"].flatMap { name in
-            arguments.string(name).map { ["--\(name)", $0] } ?? []
+        let repeated = (["dir", "set", "schema"] + command.databaseOptions.map(\.name)).flatMap { name in
+            arguments.given(name).map { ["--\(name)", Self.shown($0)] } ?? []
         }
         options.command = Migrator.CommandLine(program: command.program, options: repeated)
         options.historySchema = arguments.string("schema")
@@ -142,6 +143,12 @@ extension MigrateCall {
         for text in (arguments.string("allow-out-of-order") ?? "").split(separator: ",") {
             options.allowedOutOfOrder.insert(try readVersion(String(text)))
         }
+    }
+
+    /// An option's value as a message may show it: a connection string with a password is left out.
+    private static func shown(_ value: String) -> String {
+        guard let settings = try? ConnectionSettings(value) else { return value }
+        return settings["password"] == nil && settings["sslpassword"] == nil ? value : "…"
     }
 
     private func readVersion(_ text: String) throws(MigrationError) -> Version {

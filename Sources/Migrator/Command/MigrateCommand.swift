@@ -24,11 +24,11 @@ public struct MigrateCommand {
     /// be reached.
     public var withDatabase: (ParsedArguments, (String) -> Int32) throws -> Int32
     /// Takes what goes to standard output, line ends included.
-    public var output: (String) -> Void = { FileHandle.standardOutput.write(Data($0.utf8)) }
+    public var output: (String) -> Void = StandardStream.output
     /// Takes what goes to standard error, line ends included.
-    public var errorOutput: @Sendable (String) -> Void = { FileHandle.standardError.write(Data($0.utf8)) }
+    public var errorOutput: @Sendable (String) -> Void = StandardStream.errorOutput
     /// Whether standard error is a terminal, on which progress may be drawn.
-    public var isTerminal = isatty(STDERR_FILENO) == 1
+    public var isTerminal = isatty(STDERR_FILENO) == 1 && ProcessInfo.processInfo.environment["TERM"] != "dumb"
     /// The environment of the process.
     public var environment = ProcessInfo.processInfo.environment
 
@@ -52,16 +52,32 @@ public struct MigrateCommand {
 
     /// Runs a command to its end and gives the exit code. SIGINT and SIGTERM stop it meanwhile.
     public func run(_ arguments: [String]) -> Int32 {
-        guard let first = arguments.first, !["help", "--help", "-h"].contains(first) else {
-            output(overview(of: arguments.dropFirst().first) ?? help)
-            return arguments.isEmpty ? 2 : 0
+        StandardStream.holdClosed()
+        let code = runCommand(arguments)
+        let failure = StandardStream.outputFailure.load(ordering: .relaxed)
+        guard code == 0, failure != 0 else { return code }
+        return report(MigrationError(.usage, "cannot write the output: \(String(cString: strerror(failure)))"), false)
+    }
+
+    private func runCommand(_ arguments: [String]) -> Int32 {
+        guard let first = arguments.first else {
+            output(help)
+            return 2
         }
-        guard let command = Subcommand(rawValue: first) else {
-            let near = nearest(to: first, in: Subcommand.allCases.map(\.rawValue)).map { "; did you mean \($0)?" } ?? ""
-            return usage(UsageError("there is no command \(first.prefix(60))\(near)", usage: "\(program) help"))
+        let wantsHelp = ["help", "--help", "-h"].contains(first)
+        guard let word = wantsHelp ? arguments.dropFirst().first : first else {
+            output(help)
+            return 0
+        }
+        let isJSON = arguments.contains("--json")
+        guard let command = Subcommand(rawValue: word) else {
+            let near = nearest(to: word, in: Subcommand.allCases.map(\.rawValue) + ["help"])
+            let suggestion = near.map { "; did you mean \($0)?" } ?? ""
+            return usage(
+                UsageError("there is no command \(word.prefix(60))\(suggestion)", usage: "\(program) help"), isJSON)
         }
         let spec = command.spec(program: program, databaseOptions: databaseOptions)
-        if arguments.contains("--help") || arguments.contains("-h") {
+        if wantsHelp || arguments.contains("--help") || arguments.contains("-h") {
             output(spec.help)
             return 0
         }
@@ -70,15 +86,13 @@ public struct MigrateCommand {
         do throws(UsageError) {
             parsed = try ParsedArguments(rest, of: spec, environment: environment)
         } catch {
-            return usage(error)
+            return usage(error, isJSON)
         }
         func attempt(_ body: () throws(MigrationError) -> Int32) -> Int32 {
             do throws(MigrationError) {
                 return try body()
             } catch {
-                errorOutput(error.description + "\n")
-                if parsed.flag("json") { output(Self.json(of: error).text + "\n") }
-                return error.exitCode
+                return report(error, isJSON)
             }
         }
         return attempt { () throws(MigrationError) in
@@ -91,21 +105,21 @@ public struct MigrateCommand {
             } catch let error as MigrationError {
                 throw error
             } catch let error as UsageError {
-                return usage(error)
+                return usage(error, isJSON)
             } catch {
                 throw MigrationError(.connection, "\(error)")
             }
         }
     }
 
-    private func usage(_ error: UsageError) -> Int32 {
-        errorOutput("error: \(error.message)\n")
-        if let usage = error.usage { errorOutput("HINT: \(usage)\n") }
-        return 2
+    private func usage(_ error: UsageError, _ isJSON: Bool) -> Int32 {
+        report(MigrationError(.usage, error.message, hint: error.usage), isJSON)
     }
 
-    private func overview(of word: String?) -> String? {
-        word.flatMap(Subcommand.init(rawValue:))?.spec(program: program, databaseOptions: databaseOptions).help
+    private func report(_ error: MigrationError, _ isJSON: Bool) -> Int32 {
+        errorOutput(error.description.shown + "\n")
+        if isJSON { output(Self.json(of: error).text + "\n") }
+        return error.exitCode
     }
 
     private var help: String {
@@ -130,10 +144,21 @@ public struct MigrateCommand {
             """
     }
 
+    static func json(of applied: [Migrator.UpResult.Applied]) -> JSONValue {
+        .array(
+            applied.map { file in
+                .object([
+                    "version": .string(file.version.digits), "name": .string(file.name),
+                    "mode": .string(file.mode.rawValue), "milliseconds": .number(file.milliseconds),
+                ])
+            })
+    }
+
     /// A failure as one object.
     static func json(of error: MigrationError) -> JSONValue {
         .object([
             "ok": .bool(false), "exitCode": .number(Int64(error.exitCode)),
+            "applied": json(of: error.applied),
             "problems": .array(
                 error.problems.map { problem in
                     .object([

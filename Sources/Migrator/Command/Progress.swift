@@ -6,7 +6,8 @@ final class Progress: Sendable {
     private struct State {
         /// What is under way and since when.
         var activity: (text: String, since: ContinuousClock.Instant)?
-        var isDrawn = false
+        /// What the terminal's last line shows; empty for nothing.
+        var drawn = ""
         var isFinished = false
     }
 
@@ -68,12 +69,13 @@ final class Progress: Sendable {
     private func line(_ text: String) {
         state.withLock { state in
             erase(&state)
-            write(text + "\n")
+            write(text.shown + "\n")
         }
     }
 
     private func begin(_ text: String) {
         state.withLock { state in
+            let text = text.shownOnOneLine
             if state.activity?.text != text { state.activity = (text, .now) }
         }
     }
@@ -86,8 +88,8 @@ final class Progress: Sendable {
     }
 
     private func erase(_ state: inout State) {
-        if state.isDrawn { write("\r\u{1B}[K") }
-        state.isDrawn = false
+        if !state.drawn.isEmpty { write("\r\u{1B}[K") }
+        state.drawn = ""
     }
 
     /// Draws the line when something takes longer than a second; false when all is over.
@@ -95,12 +97,20 @@ final class Progress: Sendable {
         state.withLock { state in
             if let (text, since) = state.activity {
                 let seconds = (ContinuousClock.now - since).milliseconds / 1000
-                if seconds >= 1 {
-                    write("\r\u{1B}[K\(text) … \(seconds) s")
-                    state.isDrawn = true
+                let line = Self.fitted(text, " … \(seconds) s")
+                if seconds >= 1, line != state.drawn {
+                    write("\r\u{1B}[K\(line)")
+                    state.drawn = line
                 }
             }
             return !state.isFinished
         }
+    }
+
+    /// A line that the terminal does not break, since only one line can be erased.
+    private static func fitted(_ text: String, _ end: String) -> String {
+        var size = winsize()
+        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return text + end }
+        return text.prefix(max(Int(size.ws_col) - end.count - 1, 0)) + end
     }
 }
