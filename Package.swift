@@ -38,7 +38,8 @@ let package = Package(
             name: "ieumd", dependencies: ["Arguments", "SyncServer", "Migrator", "Postgres", "EventLoop"]),
         .executableTarget(name: "ieum", dependencies: ["Arguments", "IeumClient", "Wire"]),
         .executableTarget(
-            name: "ieum-bench", dependencies: ["Arguments", "Wire", "EventLoop", "Postgres"],
+            name: "ieum-bench",
+            dependencies: ["Arguments", "Wire", "EventLoop", "Postgres", "IeumClient", "Handle", "CSQLite"],
             path: "Benchmarks/ieum-bench"),
 
         // The game of the tutorial, which is a package of its own, too.

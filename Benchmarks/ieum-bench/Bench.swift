@@ -73,6 +73,7 @@ enum Bench {
         case .notice: try NoticeMeasure(setting).run(into: &figures)
         case .idle: try IdleMeasure(setting).run(into: &figures)
         case .stored: try StoredMeasure(setting).run(into: &figures)
+        case .client: try ClientMeasure(setting).run(into: &figures)
         }
     }
 

@@ -11,11 +11,11 @@ struct BenchOptions {
 
     /// The parts of a run, in order.
     enum Part: String, CaseIterable {
-        case push, pull, notice, idle, stored
+        case push, pull, notice, idle, stored, client
     }
 
     static let spec = CommandSpec(
-        "ieum-bench", "measure pushes, pulls and notices against two yardsticks",
+        "ieum-bench", "measure pushes, pulls, notices and the client library against yardsticks",
         options: [
             OptionSpec("quick", help: "less of everything, in under two minutes"),
             OptionSpec(

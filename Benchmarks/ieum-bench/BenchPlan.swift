@@ -20,10 +20,16 @@ struct BenchPlan {
     /// Versions of each game in the database with many: players × games × this in all.
     var storedVersionsPerGame: Int
     var storedRounds: Int
+    /// How often the client library and plain SQLite take turns, and how much of each in a round.
+    var clientRounds: Int
+    var clientSaves: Int
+    var clientColdReads: Int
 
     /// Players on either side of the ratios, each with so many games.
     let players = 512
     let gamesPerPlayer = 20
+    /// Games that a device pulls.
+    let clientPulled = 10_000
     /// Numbers of connections that push, the one that the ratios are about last.
     let connectionCounts = [1, 16, 64, 256, 512]
 
@@ -31,11 +37,11 @@ struct BenchPlan {
     static let full = BenchPlan(
         rounds: 5, yardstickSeconds: 10, push: (.seconds(2), .seconds(10)), otherPush: (.seconds(1), .seconds(6)),
         pullRounds: 5, pullSeconds: 3, idleNotices: 2_000, busyNotices: .seconds(5), watchers: 10_000,
-        storedVersionsPerGame: 98, storedRounds: 5)
+        storedVersionsPerGame: 98, storedRounds: 5, clientRounds: 5, clientSaves: 2_000, clientColdReads: 100)
 
     /// `make bench-quick`.
     static let quick = BenchPlan(
         rounds: 2, yardstickSeconds: 3, push: (.seconds(1), .seconds(3)), otherPush: (.milliseconds(500), .seconds(2)),
         pullRounds: 2, pullSeconds: 1, idleNotices: 300, busyNotices: .seconds(2), watchers: 10_000,
-        storedVersionsPerGame: 10, storedRounds: 2)
+        storedVersionsPerGame: 10, storedRounds: 2, clientRounds: 2, clientSaves: 500, clientColdReads: 30)
 }

@@ -47,14 +47,19 @@ struct Call {
         }
     }
 
-    /// A revision, e.g. of `--since`.
+    /// A place in the feed or a base, e.g. of `--since`: a revision, or 0 for none.
     func revision(_ option: String) throws -> Revision? {
         try arguments.integer(option, in: 0...Int.max).map { Revision($0) }
     }
 
+    /// The revision of a version that there may be, e.g. of `--revision`: they begin with 1.
+    func versionNumber(_ option: String) throws -> Revision? {
+        try arguments.integer(option, in: 1...Int.max).map { Revision($0) }
+    }
+
     /// Prints an object on a line.
     func printJSON(_ members: [(key: String, value: JSONText)]) throws {
-        try output.data(JSONText.object(members).line)
+        try output.json(.object(members))
     }
 
     /// What to call a device: its name where it is known, else the beginning of its id.

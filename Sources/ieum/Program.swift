@@ -47,7 +47,7 @@ struct Program {
 
     private func report(_ failure: Failure, asJSON: Bool) {
         if asJSON {
-            output.talk(String(decoding: failure.json.line.dropLast(), as: UTF8.self))
+            output.talk(failure.json)
         } else {
             for line in failure.lines { output.talk(line) }
         }

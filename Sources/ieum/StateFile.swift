@@ -36,9 +36,11 @@ enum StateFile {
     }
 
     /// A JSON text as one line, since a push is one: the line breaks around it go, those between its parts become blanks.
-    /// All else stays as it is, byte for byte.
+    /// A byte order mark before it goes, too. All else stays as it is, byte for byte.
     /// - Throws: ``UsageError`` for an empty text and for a line break inside a string, which JSON does not allow.
     static func oneLine(_ bytes: [UInt8]) throws(UsageError) -> [UInt8] {
+        // Some editors put a byte order mark before a text. It is no part of the JSON value.
+        let bytes = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
         let start = bytes.firstIndex { !$0.isJSONBlank } ?? bytes.endIndex
         let end = bytes.lastIndex { $0 != 0x0A && $0 != 0x0D } ?? bytes.startIndex
         guard start <= end, start < bytes.endIndex else {

@@ -155,7 +155,8 @@ struct DeviceHomeTests {
             ("seen.json", "{\"cursor\":1,\"games\":{\"a b\":{\"revision\":-1}}}"),
             ("seen.json", "{\"cursor\":1,\"games\":{\"a b\":{\"revision\":1,\"stamp\":\"yesterday\"}}}"),
             ("seen.json", "{\"cursor\":99999999999999999999,\"games\":{}}"),
-            ("seen.json", "{\"cursor\":1,\"epoch\":\"x\",\"games\":{}}"),
+            ("seen.json", "{\"cursor\":1,\"epoch\":\"x\",\"games\":{}}"), ("seen.json", "null"), ("seen.json", "[]"),
+            ("identity.json", "null"), ("identity.json", "[]"), ("identity.json", "\u{FEFF}[]"),
         ])
     func damaged(name: String, text: String) throws {
         let home = try folder.home(at: server)
@@ -167,6 +168,8 @@ struct DeviceHomeTests {
         }
         #expect(error?.kind == .damaged)
         #expect(error?.message.contains(file) == true)
+        // Every message says what is of the wrong kind.
+        #expect(error?.message.contains("  ") == false && error?.message.contains(":  is") == false)
         #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == Data(text.utf8))
     }
 

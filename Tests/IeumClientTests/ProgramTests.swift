@@ -40,6 +40,41 @@ struct OutputTests {
         #expect(table.lines == ["DEVICE     SIZE  NOTE", "거실     1.1 kB  a", "p\\u{1B}    12 B"])
     }
 
+    @Test("every line is safe, whatever it is made of; lines of talk stay lines")
+    func lines() throws {
+        let folder = try TemporaryFolder()
+        let data = open(folder.path + "/data", O_RDWR | O_CREAT, 0o600)
+        let talk = open(folder.path + "/talk", O_RDWR | O_CREAT, 0o600)
+        let output = Output(environment: [:], data: data, talk: talk)
+        try output.line("a\u{1B}[2J\u{202E}b\n")
+        try output.boldLine("c\u{9B}")
+        output.talk("d\u{7}\ne\u{2066}")
+        output.talk(.object([("x", .string("\u{202E}\u{1B}"))]))
+        #expect(
+            try String(contentsOfFile: folder.path + "/data", encoding: .utf8)
+                == "a\\u{1B}[2J\\u{202E}b\\u{A}\nc\\u{9B}\n")
+        #expect(
+            try String(contentsOfFile: folder.path + "/talk", encoding: .utf8)
+                == "d\\u{7}\ne\\u{2066}\n{\"x\":\"\\u202e\\u001b\"}\n")
+        close(data)
+        close(talk)
+    }
+
+    @Test(
+        "a state shown on a terminal says the same, and steers nothing",
+        arguments: [
+            ("{\"a\":\"\u{202E}b\u{9B}2J\u{7F}\"}", "{\"a\":\"\\u202eb\\u009b2J\\u007f\"}"), ("[1,\n\t2]", "[1,\n\t2]"),
+            ("\"\u{E0001}\"", "\"\\udb40\\udc01\""), ("\"사람 👩‍👩‍👧\"", "\"사람 👩‍👩‍👧\""),
+        ])
+    func shownState(text: String, shown: String) throws {
+        let safe = JSONText.terminalSafe(Array(text.utf8))
+        #expect(String(decoding: safe, as: UTF8.self) == shown)
+        func value(_ bytes: some Sequence<UInt8>) throws -> NSObject? {
+            try JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed) as? NSObject
+        }
+        #expect(try value(safe) == value(text.utf8))
+    }
+
     @Test("JSON keeps the order of its keys, escapes texts, and leaves a state as it is")
     func json() {
         let value = JSONText.object([
@@ -93,6 +128,13 @@ struct StateFileTests {
         arguments: ["", "\n \r\n", "\"a\nb\"", "{\"a\\\nb\":1}"])
     func refuses(text: String) {
         #expect(throws: UsageError.self) { try StateFile.oneLine(Array(text.utf8)) }
+    }
+
+    @Test("comes without the byte order mark that an editor put before it")
+    func byteOrderMark() throws {
+        #expect(try StateFile.oneLine([0xEF, 0xBB, 0xBF] + Array("\n{}\n".utf8)) == Array("{}".utf8))
+        #expect(throws: UsageError.self) { try StateFile.oneLine([0xEF, 0xBB, 0xBF]) }
+        #expect(throws: UsageError.self) { try StateFile.oneLine([0xEF, 0xBB, 0xBF, 0x0A]) }
     }
 
     @Test("comes as it was from any bytes that hold no line break", arguments: [UInt64(11), 12])
@@ -213,6 +255,8 @@ struct ProgramTests {
             (run("register", "--server", "a:1", "--device", "b\u{1B}[2J"), "--device takes a name"),
             (run("register", "--server", "a:1"), "--device is missing"),
             (run("watch", "--timeout", "soon"), "--timeout takes"),
+            (run("get", "a", "b", "--revision", "0"), "--revision takes"),
+            (run("history", "a", "b", "--before", "0"), "--before takes"),
             (run("status", environment: [:]), "export IEUM_HOME="),
         ]
         for (call, text) in calls {

@@ -152,6 +152,26 @@ struct ServerConnectionTests {
         }
     }
 
+    @Test("a push that the server says it does not take is refused in its words, and not sent")
+    func tooLarge() throws {
+        let peer = Peer([.say(Said.greeting()), .hear("PING"), .say("OK\n")])
+        let connection = try ServerConnection(to: peer.address)
+        let key = try GameKey(collection: "a", id: "b")
+        for (size, code) in [(30_000_000, WireError.Code.lineTooLong), (1_000_001, .stateTooLarge)] {
+            let push = Push(
+                game: key, saved: .now, base: 0, schema: 0, state: Array(repeating: UInt8(ascii: "1"), count: size))
+            let error = failure { () throws(ClientError) in try connection.push(push) }
+            guard case .server(let refusal)? = error else {
+                Issue.record("another error: \(String(describing: error))")
+                return
+            }
+            #expect(refusal.code == code)
+        }
+        // The connection is as good as before.
+        _ = try connection.ping()
+        #expect(peer.heard == [["PING"]])
+    }
+
     @Test("a sign-in as somebody else is a violation")
     func somebodyElse() {
         let peer = Peer([.say(Said.greeting()), .hear("LOGIN"), .say(Said.signIn(Said.newToken()))])

@@ -90,6 +90,30 @@ struct SyncEngineTests {
         #expect(try client.reply().first?.hasSuffix(" {\"n\":7}") == true)
     }
 
+    @Test("a save by another process is pushed long before the next heartbeat")
+    func savedByAnotherProcess() async throws {
+        let database = try TestDatabase.migrated()
+        let daemon = try DaemonProcess(database: database.conninfo)
+        let (client, token) = try newPlayer(daemon)
+        let device = try SyncDevice(token: token, port: daemon.port, starts: false)
+        // The engine's own times: a heartbeat after ten seconds.
+        try device.start(settings: SyncSettings())
+        try await device.engine?.settle()
+        try client.send("WATCH since=0")
+        #expect(try client.line() == "OK revision=0")
+        // Another connection is to SQLite what another process is.
+        let other = try GameStore(path: device.path, schemaVersion: 1)
+        for round in 1...3 {
+            let start = ContinuousClock.now
+            try other.write { try $0.save(try device.key("theirs"), state: Array("{\"n\":\(round)}".utf8)) }
+            #expect(try client.line(timeout: 5) == "* CHANGED revision=\(round)")
+            let wait = ContinuousClock.now - start
+            print("sync: a foreign save was pushed after \(wait)")
+            #expect(wait < .seconds(5))
+        }
+        withExtendedLifetime(device) {}
+    }
+
     @Test("10,000 saves of one device are all on another when its waiting ends")
     func tenThousand() async throws {
         let database = try TestDatabase.migrated()

@@ -33,6 +33,14 @@ struct Table {
             label: "memory of an idle watching connection", key: "idle_rss_bytes_per_connection", bound: .atMost(3),
             unit: "KiB", scale: 1.0 / 1_024),
         Target(label: "notice after the push's reply, p99", key: "notice_p99_ms", bound: .atMost(3), unit: "ms"),
+        Target(
+            label: "save on the device over SQLite's upsert", key: "client_save_over_sqlite", bound: .atMost(1.5),
+            unit: "x"
+        ),
+        Target(
+            label: "cold latest over SQLite's", key: "client_latest_over_sqlite", bound: .none, unit: "x"),
+        Target(
+            label: "10,000 pulled games over SQLite's", key: "client_pulled_over_sqlite", bound: .none, unit: "x"),
     ]
 
     private static let facts: [(label: String, key: String, unit: String, scale: Double)] = [
@@ -57,6 +65,14 @@ struct Table {
         ("notice, 64 writers, p99", "notice_64_p99_ms", "ms", 1),
         ("versions stored: few", "push_cost_few_versions", "", 1),
         ("versions stored: many", "push_cost_many_versions", "", 1),
+        ("save on the device, p50", "client_save_p50_us", "µs", 1),
+        ("save on the device, p99", "client_save_p99_us", "µs", 1),
+        ("the same bytes by SQLite, p50", "sqlite_upsert_p50_us", "µs", 1),
+        ("the same bytes by SQLite, p99", "sqlite_upsert_p99_us", "µs", 1),
+        ("open and latest, cold", "client_latest_cold_us", "µs", 1),
+        ("the same by SQLite", "sqlite_latest_cold_us", "µs", 1),
+        ("10,000 pulled games, one observer", "client_pulled_10k_ms", "ms", 1),
+        ("the same by SQLite, nobody told", "sqlite_pulled_10k_ms", "ms", 1),
         ("the machine: 8 KB forced to its disk", "forced_write_us", "µs", 1),
         ("the machine: load before, of others", "load_before", "", 1),
     ]

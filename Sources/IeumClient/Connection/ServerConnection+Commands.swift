@@ -8,6 +8,13 @@ package struct ChangePage: Hashable, Sendable {
     package var cursor: Revision
     /// Whether there is more now.
     package var hasMore: Bool
+
+    /// Puts a page together.
+    package init(games: [GameVersion], cursor: Revision, hasMore: Bool) {
+        self.games = games
+        self.cursor = cursor
+        self.hasMore = hasMore
+    }
 }
 
 /// One method for each command, with the value that answers it.
@@ -36,9 +43,13 @@ extension ServerConnection {
         try ask(.pair, PairingOffer.init)
     }
 
-    /// Offers a version.
+    /// Offers a version. One that is longer than the server's greeting allows is refused in the server's words, and not sent.
     package func push(_ push: Push) throws(ClientError) -> PushReceipt {
-        try ask(.push(push), PushReceipt.init)
+        let size = push.state?.count ?? 0
+        // In the server's order: it reads a line before it looks at the state.
+        guard size <= greeting.maxLineBytes else { throw .server(.lineTooLong(limit: greeting.maxLineBytes)) }
+        guard size <= greeting.maxStateBytes else { throw .server(.stateTooLarge(limit: greeting.maxStateBytes)) }
+        return try ask(.push(push), PushReceipt.init)
     }
 
     /// Reads a page of the changed games.

@@ -212,7 +212,11 @@ extension WireError {
 extension GameKey {
     /// The key of a game whose names may have been typed: in Unicode normal form C, as the server wants it.
     package init(normalizing collection: String, _ id: String) throws(WireError) {
-        try self.init(
-            collection: collection.precomposedStringWithCanonicalMapping, id: id.precomposedStringWithCanonicalMapping)
+        try self.init(collection: Self.normalized(collection), id: Self.normalized(id))
+    }
+
+    private static func normalized(_ name: String) -> String {
+        // What is ASCII is in every normal form.
+        name.utf8.allSatisfy { $0 < 0x80 } ? name : name.precomposedStringWithCanonicalMapping
     }
 }

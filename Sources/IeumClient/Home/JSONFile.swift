@@ -18,7 +18,8 @@ enum JSONFile {
 
     static func decode<Value: Decodable>(_ type: Value.Type, _ bytes: [UInt8]) throws(Problem) -> Value {
         do {
-            return try JSONDecoder().decode(type, from: Data(bytes))
+            let isMarked = bytes.starts(with: [0xEF, 0xBB, 0xBF])
+            return try JSONDecoder().decode(type, from: Data(isMarked ? bytes.dropFirst(3) : bytes[...]))
         } catch let error as DecodingError {
             throw Problem(reason(of: error))
         } catch {
@@ -27,7 +28,9 @@ enum JSONFile {
     }
 
     private static func reason(of error: DecodingError) -> String {
-        func place(_ path: [any CodingKey]) -> String { path.map(\.stringValue).joined(separator: ".") }
+        func place(_ path: [any CodingKey]) -> String {
+            path.isEmpty ? "what it holds" : path.map(\.stringValue).joined(separator: ".")
+        }
         switch error {
         case .keyNotFound(let key, let context): return "\(place(context.codingPath + [key])) is missing"
         case .typeMismatch(_, let context), .valueNotFound(_, let context):

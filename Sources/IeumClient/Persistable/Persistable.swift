@@ -32,7 +32,8 @@ public protocol Persistable: Codable, Sendable, Identifiable, DeclaresDefaults w
     /// beginning with a letter.
     static var collection: String { get }
 
-    /// Which game: 1 to 128 bytes in Unicode normal form C, without white space, control characters, `=` and `"`.
+    /// Which game: 1 to 128 bytes of UTF-8, without white space, control characters, `=` and `"`. Stored and sent in Unicode
+    /// normal form C: the same id in another form is the same game.
     var id: String { get }
 
     /// When the game was played, by the app's own account: ``GameStore/latest(_:)`` is the one with the greatest.

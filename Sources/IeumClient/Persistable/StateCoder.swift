@@ -61,53 +61,16 @@ package enum StateCoder {
 
     /// Decodes any value; a missing key takes its default.
     package static func decode<Value: Decodable>(value type: Value.Type, _ bytes: [UInt8]) throws -> Value {
-        let data = Data(bytes)
         do {
-            return try decoder.decode(Value.self, from: data)
+            return try StateReading.value(Value.self, of: bytes)
         } catch DecodingError.keyNotFound {
-            let decoder = makeDecoder()
-            if let key = FillingContext.key { decoder.userInfo[key] = FillingContext() }
-            return try decoder.decode(FilledValue<Value>.self, from: data).value
+            guard let key = FillingContext.key else { return try StateReading.value(Value.self, of: bytes) }
+            return try StateReading.value(FilledValue<Value>.self, of: bytes, userInfo: [key: FillingContext()]).value
         }
     }
 
     /// Encodes any value.
-    package static func encode(value: some Encodable) throws -> [UInt8] { Array(try encoder.encode(value)) }
-
-    private static let encoder: JSONEncoder = {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.nonConformingFloatEncodingStrategy = .convertToString(
-            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
-        encoder.dateEncodingStrategy = .custom { date, encoder in
-            var container = encoder.singleValueContainer()
-            guard let text = DateText.text(date) else {
-                throw EncodingError.invalidValue(
-                    date,
-                    EncodingError.Context(
-                        codingPath: encoder.codingPath, debugDescription: "dates are of the years 0000 to 9999"))
-            }
-            try container.encode(text)
-        }
-        return encoder
-    }()
-
-    private static let decoder = makeDecoder()
-
-    private static func makeDecoder() -> JSONDecoder {
-        let decoder = JSONDecoder()
-        decoder.nonConformingFloatDecodingStrategy = .convertFromString(
-            positiveInfinity: "Infinity", negativeInfinity: "-Infinity", nan: "NaN")
-        decoder.dateDecodingStrategy = .custom { decoder in
-            let container = try decoder.singleValueContainer()
-            guard let micros = DateText.microseconds(try container.decode(String.self)) else {
-                throw DecodingError.dataCorruptedError(
-                    in: container, debugDescription: "the text is no date such as 2025-09-30T19:02:11.480000Z")
-            }
-            return DateText.date(micros)
-        }
-        return decoder
-    }
+    package static func encode(value: some Encodable) throws -> [UInt8] { try StateWriting.state(of: value) }
 
     private static func place<Game: Persistable>(_ game: Game) -> StoreError.Place {
         StoreError.Place(collection: Game.collection, id: game.id, type: "\(Game.self)", property: "")

@@ -247,7 +247,8 @@ extension Persistable {
     /// The game's name; throws `invalidID`.
     static func key(_ id: String) throws(StoreError) -> GameKey {
         do throws(WireError) {
-            return try GameKey(collection: collection, id: id)
+            // One game whatever the normal form of its id: Swift does not tell them apart.
+            return try GameKey(normalizing: collection, id)
         } catch {
             throw StoreError(.invalidID, "\(Self.self) \(id): \(error.message)", hint: error.hint)
         }

@@ -49,6 +49,13 @@ extension SyncCore {
     }
 }
 
+extension SyncCore.Action {
+    /// Whether it only tells the app the status.
+    var isTold: Bool {
+        if case .tell = self { true } else { false }
+    }
+}
+
 /// A moment by both clocks.
 struct SyncMoment: Hashable, Sendable {
     /// By the clock that never jumps.
@@ -77,6 +84,8 @@ struct SyncSettings: Hashable, Sendable {
     var maxPushBytes = 262_144
     /// How many games to ask for at a time.
     var pageSize = 500
+    /// How often to look for saves of other processes.
+    var foreignSaves = Duration.milliseconds(500)
     /// Up to which difference both clocks are right: what comes of the way that the greeting takes.
     var clockTolerance = Duration.seconds(2)
 }

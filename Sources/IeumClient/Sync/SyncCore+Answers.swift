@@ -76,9 +76,10 @@ extension SyncCore {
         backoff.reset()
         round.pushed += 1
         round.lastRevision = max(round.lastRevision, answer.receipt.revision, answer.receipt.head?.revision ?? 0)
-        if case .acknowledge(let earlier)? = actions.last {
-            // One transaction for what came together.
-            actions[actions.count - 1] = .acknowledge(earlier + [answer])
+        // One transaction for what came together; what the app is told in between does not part it.
+        let last = actions.lastIndex { !$0.isTold }
+        if let last, case .acknowledge(let earlier) = actions[last] {
+            actions[last] = .acknowledge(earlier + [answer])
         } else {
             store(.acknowledge([answer]))
         }
@@ -164,7 +165,12 @@ extension SyncCore {
         let status = currentStatus
         if status != self.status {
             self.status = status
-            actions.append(.tell(status))
+            if case .tell(.syncing)? = actions.last, case .syncing = status {
+                // Nobody has been told the older number yet.
+                actions[actions.count - 1] = .tell(status)
+            } else {
+                actions.append(.tell(status))
+            }
         }
         guard status == .upToDate else { return }
         backoff.reset()

@@ -144,6 +144,10 @@ struct SyncCore: Sendable {
         publish()
     }
 
+    /// Whether ``savedLocally(_:at:)`` would change anything now. While the storage is at work its answer brings a newer point,
+    /// and a connection begins with one: offline, saves cost the engine nothing.
+    var listensToSaves: Bool { phase == .ready && storing == 0 }
+
     /// The app saved something.
     mutating func savedLocally(_ point: SyncPoint, at now: SyncMoment) {
         guard storing == 0 else { return }

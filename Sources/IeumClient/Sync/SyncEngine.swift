@@ -35,7 +35,7 @@ public final class SyncEngine: Sendable {
             on: thread, server: address, storage: storage, hub: hub,
             core: SyncCore(token: token, settings: settings, seed: seed))
         self.runner = runner
-        storage.whenSaved { thread.post { runner.saved() } }
+        storage.whenSaved { runner.announceSave() }
         start()
     }
 

@@ -1,3 +1,4 @@
+import Synchronization
 import Wire
 
 /// The shell of a ``SyncCore``: carries out its actions on a thread of its own, where everything here happens.
@@ -13,6 +14,9 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
     private var timer: (any ThreadTimer)?
     private var isDue = false
     private var isOver = false
+    private var foreignTimer: (any ThreadTimer)?
+    private var foreignChanges: Int64?
+    private let isSavePosted = Mutex(false)
 
     init(
         on thread: any ConnectionThread, server: ServerAddress, storage: any SyncStorage, hub: SyncHub, core: SyncCore
@@ -38,9 +42,32 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
         event { $0.retryNow(at: $1) }
     }
 
-    /// The app saved something, or may have.
-    func saved() {
+    /// The app saved something. From any thread; a thousand saves are one piece of news.
+    func announceSave() {
+        let isFirst = isSavePosted.withLock { isPosted in
+            defer { isPosted = true }
+            return !isPosted
+        }
+        if isFirst { thread.post { self.saved() } }
+    }
+
+    private func saved() {
+        isSavePosted.withLock { $0 = false }
+        guard core.listensToSaves else { return }
         event { core, now in core.savedLocally(try storage.syncPoint(), at: now) }
+    }
+
+    /// Looks whether another process saved something: nobody tells of that.
+    private func lookForForeignSaves() {
+        guard !isOver, core.phase == .ready else { return }
+        do {
+            let changes = try storage.foreignChanges()
+            if foreignChanges != changes { saved() }
+            foreignChanges = changes
+        } catch {
+            hub.failed(error)
+        }
+        foreignTimer?.schedule(after: core.settings.foreignSaves)
     }
 
     func wait(_ id: SyncCore.WaiterID) {
@@ -64,6 +91,7 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
         isOver = true
         perform()
         timer = nil
+        foreignTimer = nil
         thread.end()
     }
 
@@ -112,14 +140,24 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
         let timer = self.timer ?? thread.makeTimer { [unowned self] in self.timePassed() }
         self.timer = timer
         timer.schedule(after: core.deadline.map { max($0 - .now, .zero) })
+        watchForeignSaves()
+    }
+
+    private func watchForeignSaves() {
+        guard core.phase == .ready else {
+            foreignTimer = nil
+            return
+        }
+        guard foreignTimer == nil else { return }
+        let timer = thread.makeTimer { [unowned self] in self.lookForForeignSaves() }
+        foreignTimer = timer
+        // Told once in any case: something may have come since the connection's first point.
+        foreignChanges = nil
+        timer.schedule(after: .zero)
     }
 
     private func timePassed() {
-        // Another process may have saved something, of which nobody is told.
-        event { core, now in
-            core.timePassed(to: now)
-            if core.phase == .ready { core.savedLocally(try storage.syncPoint(), at: now) }
-        }
+        event { $0.timePassed(to: $1) }
     }
 
     private func perform(_ action: SyncCore.Action) {

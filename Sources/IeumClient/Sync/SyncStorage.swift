@@ -13,6 +13,9 @@ package protocol SyncStorage: Sendable {
     /// Sets whom to call after each local save, on any thread; nil: nobody. Not called for what the calls below change.
     func whenSaved(_ notify: (@Sendable () -> Void)?)
 
+    /// A number that changes when another process has changed what is stored here.
+    func foreignChanges() throws -> Int64
+
     /// The server let this device in. Takes note of who it is, and starts over if the server's database began a new life.
     /// - Parameter clockOffset: the server's clock minus this device's, in microseconds, which later saves are corrected
     ///   by; 0 when the device's clock is right.
@@ -56,6 +59,11 @@ package protocol SyncStorage: Sendable {
 
     /// Saves a state as the app would, without going through its type: to take a version out of the history again.
     func restore(_ key: GameKey, state: [UInt8]?, schema: Int32) throws
+}
+
+extension SyncStorage {
+    /// What nobody else can open does not change.
+    package func foreignChanges() throws -> Int64 { 0 }
 }
 
 /// Where a device stands with its server.

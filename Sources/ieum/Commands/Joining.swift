@@ -72,7 +72,9 @@ extension ProgramCommand {
             return .done
         }
         if call.output.isTerminal {
-            try call.output.line("\n    \(call.output.bold(offer.code.text))\n")
+            try call.output.line("")
+            try call.output.boldLine("    \(offer.code.text)")
+            try call.output.line("")
         } else {
             try call.output.line(offer.code.text)
         }

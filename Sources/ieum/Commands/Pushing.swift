@@ -38,7 +38,8 @@ extension ProgramCommand {
             examples: ["ieum push handle.game today --file game.json"], exitCodes: codes),
         notes: [
             """
-            The state is stored byte for byte, but for line breaks: those around it go, those inside become blanks.
+            The state is stored byte for byte, but for line breaks: those around it go, those inside become blanks. A byte
+            order mark before it goes.
             """, baseNote,
         ]
     ) { call in

@@ -12,19 +12,20 @@ extension ProgramCommand {
             exitCodes: [ExitCode.done, .refused, .usage, .unreachable, .notSignedIn, .noSuchGame].map(\.entry)),
         notes: [
             """
-            Nothing is added to the state, no line break either. The head counts as seen: a push after it carries it on.
+            Nothing is added to the state, no line break either; on a terminal alone, characters that would steer it are
+            shown as JSON escapes. The head counts as seen: a push after it carries it on.
             --json prints collection, id, revision, saved, stamp, device, deviceName, schema, deleted, state.
             """
         ]
     ) { call in
         let key = try call.game()
-        let revision = try call.revision("revision")
+        let revision = try call.versionNumber("revision")
         let device = try call.signIn()
         let version = try device.get(key, revision: revision) { version in
             if call.wantsJSON {
                 try call.printJSON(call.json(version, device.identity))
             } else if let state = version.state {
-                try call.output.data(state)
+                try call.output.data(call.output.isTerminal ? JSONText.terminalSafe(state) : state)
             }
         }
         guard version.state == nil else { return .done }
@@ -59,7 +60,7 @@ extension ProgramCommand {
     ) { call in
         let key = try call.game()
         let limit = try call.arguments.integer("limit", in: 1...1_000_000) ?? 20
-        var before = try call.revision("before")
+        var before = try call.versionNumber("before")
         let device = try call.signIn()
         var versions: [VersionEntry] = []
         repeat {

@@ -30,19 +30,31 @@ struct Output {
         guard number == 0 else { throw Broken(number: number) }
     }
 
-    /// Writes a line to stdout, at once.
+    /// Writes a line to stdout, at once. Nothing in it steers a terminal, wherever its words come from.
     func line(_ text: String) throws(Broken) {
-        try data(Array((text + "\n").utf8))
+        try data(Array((text.terminalSafe + "\n").utf8))
     }
 
-    /// Writes a line to stderr. When that fails there is nobody left to tell.
+    /// Writes a line to stdout, at once, in bold where stdout shows styles.
+    func boldLine(_ text: String) throws(Broken) {
+        guard isStyled else { return try line(text) }
+        try data(Array("\u{1B}[1m\(text.terminalSafe)\u{1B}[0m\n".utf8))
+    }
+
+    /// Writes lines to stderr. Nothing in them steers a terminal. When writing fails there is nobody left to tell.
     func talk(_ text: String) {
-        _ = Self.write(Array((text + "\n").utf8), to: talkDescriptor)
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { String($0).terminalSafe }
+        _ = Self.write(Array((lines.joined(separator: "\n") + "\n").utf8), to: talkDescriptor)
     }
 
-    /// The text in bold where stdout shows styles.
-    func bold(_ text: String) -> String {
-        isStyled ? "\u{1B}[1m\(text)\u{1B}[0m" : text
+    /// Writes an object as a line to stderr.
+    func talk(_ value: JSONText) {
+        _ = Self.write(JSONText.terminalSafe(value.line.dropLast()) + [UInt8(ascii: "\n")], to: talkDescriptor)
+    }
+
+    /// Writes an object as a line to stdout, at once.
+    func json(_ value: JSONText) throws(Broken) {
+        try data(isTerminal ? JSONText.terminalSafe(value.line.dropLast()) + [UInt8(ascii: "\n")] : value.line)
     }
 
     private static func write(_ bytes: [UInt8], to descriptor: Int32) -> Int32 {

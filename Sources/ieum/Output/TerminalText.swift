@@ -26,7 +26,8 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    fileprivate var isTerminalSafe: Bool {
+    /// Whether it may be shown as it is.
+    var isTerminalSafe: Bool {
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
         case .format: value == 0x200C || value == 0x200D

@@ -397,6 +397,32 @@ struct StoreObservationTests {
         second.invalidate()
     }
 
+    @Test("a full disk is told to who saves; observers hear nothing of it, and of the next save exactly")
+    func fullDisk() async throws {
+        try store.save(Score(id: "a", points: 1))
+        let log = Log()
+        let token = store.observe(Score.self, log.receive)
+        await log.wait(for: 1)
+        try store.write { transaction in
+            let pages = try transaction.connection.integer("PRAGMA page_count") ?? 0
+            try transaction.connection.script("PRAGMA max_page_count = \(pages)")
+        }
+        let error = #expect(throws: StoreError.self) {
+            try store.save((0..<2_000).map { Score(id: "full-\($0)", points: $0) })
+        }
+        #expect(error?.kind == .diskFull)
+        try store.write { try $0.connection.script("PRAGMA max_page_count = 100000") }
+        try store.save(Score(id: "b", points: 2))
+        await log.wait(for: 2)
+        guard case .update(let scores, [], [1], [], [])? = log.calls.last else {
+            Issue.record("other changes: \(log.calls)")
+            return
+        }
+        #expect(scores.map(\.id) == ["a", "b"])
+        #expect(log.calls.count == 2)
+        token.invalidate()
+    }
+
     @Test("keeps no store alive once the tokens are gone")
     func lifetime() async throws {
         var store: GameStore? = try GameStore.inMemory()

@@ -1,0 +1,265 @@
+import Foundation
+import Wire
+
+/// One encoding: the texts of the simple values, and what went wrong where nothing can be thrown.
+///
+/// Of one thread; see ``EncodedContent`` for why its properties are not checked at run time.
+final class StateWriting {
+    /// How many values may be in one another: more than a state's nesting can be, since a value may be made of another one
+    /// without a container of its own. A value without an end stops here, and not at the end of the stack.
+    static let maxDepth = 2 * Limits.maxStateDepth
+
+    @exclusivity(unchecked) private(set) var bytes: [UInt8] = []
+    @exclusivity(unchecked) private(set) var trouble: EncodingError?
+    /// The call of `encode(to:)` that is under way, the innermost one.
+    @exclusivity(unchecked) private var call = 0
+    @exclusivity(unchecked) private var lastCall = 0
+    /// Somebody writes to a container that is not its own, or keeps one: from now on nothing is taken for complete.
+    @exclusivity(unchecked) private var keepsTree = false
+    @exclusivity(unchecked) private var idle: [EncodingSlot] = []
+    @exclusivity(unchecked) private var scratch: [UInt8] = []
+
+    init() {
+        bytes.reserveCapacity(4_096)
+    }
+
+    /// The text of a value.
+    static func state(of value: some Encodable) throws -> [UInt8] {
+        let writing = StateWriting()
+        // Slots know the writing, too.
+        defer { writing.idle = [] }
+        guard let node = try writing.node(value, in: nil, .root) else {
+            throw writing.trouble
+                ?? EncodingError.invalidValue(
+                    value,
+                    EncodingError.Context(
+                        codingPath: [], debugDescription: "\(type(of: value)) encodes nothing at all"))
+        }
+        if let trouble = writing.trouble { throw trouble }
+        if case .text(let range) = node, range.count == writing.bytes.count { return writing.bytes }
+        var text: [UInt8] = []
+        writing.print(node, into: &text)
+        return text
+    }
+
+    /// Says what is wrong once the encoding is over: what a container or an encoder is asked for cannot throw.
+    func fail(_ slot: EncodingSlot, _ reason: String) {
+        guard trouble == nil else { return }
+        trouble = EncodingError.invalidValue(
+            "", EncodingError.Context(codingPath: slot.path, debugDescription: reason))
+    }
+
+    func invalid(_ value: Any, at path: [any CodingKey], _ reason: String) -> EncodingError {
+        .invalidValue(value, EncodingError.Context(codingPath: path, debugDescription: reason))
+    }
+
+    /// A place for a container inside another one; nil, and the encoding fails, when it is too deep.
+    func inner(of slot: EncodingSlot, _ step: EncodingSlot.Step) -> EncodingSlot? {
+        guard slot.depth < Self.maxDepth else {
+            fail(slot, Self.tooDeep)
+            return nil
+        }
+        return EncodingSlot(self, in: slot, step, call: slot.call)
+    }
+
+    /// Takes note that a slot is written to.
+    func willWrite(_ slot: EncodingSlot) {
+        if slot.call != call { keepsTree = true }
+    }
+
+    private static let tooDeep = "the value is nested more than \(maxDepth) levels deep"
+
+    // MARK: Values
+
+    /// What a value writes; nil: nothing.
+    func node(
+        _ value: some Encodable, in parent: EncodingSlot?, _ step: @autoclosure () -> EncodingSlot.Step
+    ) throws -> EncodedContent.Node? {
+        if let text = try simple(value, { path(parent, step()) }) { return .text(text) }
+        if let parent, parent.depth >= Self.maxDepth {
+            throw invalid("", at: path(parent, step()), Self.tooDeep)
+        }
+        let outer = call
+        lastCall += 1
+        call = lastCall
+        defer { call = outer }
+        let start = bytes.count
+        var slot: EncodingSlot
+        if let known = idle.popLast() {
+            slot = known
+            slot.move(into: parent, step(), call: call)
+        } else {
+            slot = EncodingSlot(self, in: parent, step(), call: call)
+        }
+        try value.encode(to: StateEncoder(slot: slot))
+        // Whoever holds the slot still may write more; a container inside it holds it as the one that it is in.
+        if keepsTree || !isKnownUniquelyReferenced(&slot) {
+            keepsTree = true
+            return slot.content.kind == .nothing ? nil : .inner(slot.content)
+        }
+        let isEmpty = slot.content.kind == .nothing
+        let range = isEmpty ? nil : complete(slot.content, from: start)
+        slot.leave()
+        idle.append(slot)
+        return range.map { .text($0) }
+    }
+
+    /// What a value writes that must write something; an empty object if it does not.
+    func whole(
+        _ value: some Encodable, in parent: EncodingSlot, _ step: @autoclosure () -> EncodingSlot.Step
+    ) throws -> EncodedContent.Node {
+        if let node = try node(value, in: parent, step()) { return node }
+        if !keepsTree { return .text(ascii("{}")) }
+        // Written later, or never.
+        let empty = EncodedContent()
+        empty.kind = .object
+        return .inner(empty)
+    }
+
+    /// Puts the text of a complete value in the place of the texts of its parts, which were all written since `start`.
+    private func complete(_ content: EncodedContent, from start: Int) -> Range<Int> {
+        if content.kind == .value, case .text(let range)? = content.nodes.first, range == start..<bytes.count {
+            return range
+        }
+        scratch.removeAll(keepingCapacity: true)
+        print(content, into: &scratch)
+        bytes.replaceSubrange(start..., with: scratch)
+        return start..<bytes.count
+    }
+
+    private func path(_ parent: EncodingSlot?, _ step: EncodingSlot.Step) -> [any CodingKey] {
+        EncodingSlot(self, in: parent, step, call: 0).path
+    }
+
+    /// The text of a value that has no parts, or that states have a form of their own for.
+    private func simple<Value: Encodable>(_ value: Value, _ path: () -> [any CodingKey]) throws -> Range<Int>? {
+        // Compared as types, so that a specialized caller pays nothing.
+        if Value.self == String.self, let value = value as? String { return string(value) }
+        if Value.self == Int.self, let value = value as? Int { return integer(value) }
+        if Value.self == Bool.self, let value = value as? Bool { return bool(value) }
+        if Value.self == Double.self, let value = value as? Double { return double(value) }
+        if Value.self == Date.self, let value = value as? Date { return try date(value, path) }
+        if Value.self == Data.self, let value = value as? Data { return string(value.base64EncodedString()) }
+        if Value.self == URL.self, let value = value as? URL { return string(value.absoluteString) }
+        if Value.self == Decimal.self, let value = value as? Decimal { return try decimal(value, path) }
+        return nil
+    }
+
+    private func date(_ date: Date, _ path: () -> [any CodingKey]) throws -> Range<Int> {
+        guard let text = DateText.text(date) else {
+            // Not the date itself: Foundation stops the process when one that is no number is described.
+            throw invalid(date.timeIntervalSinceReferenceDate, at: path(), "dates are of the years 0000 to 9999")
+        }
+        return string(text)
+    }
+
+    private func decimal(_ decimal: Decimal, _ path: () -> [any CodingKey]) throws -> Range<Int> {
+        guard !decimal.isNaN else { throw invalid("NaN", at: path(), "the number is none") }
+        return ascii(decimal.description)
+    }
+
+    func null() -> Range<Int> { ascii("null") }
+
+    func bool(_ value: Bool) -> Range<Int> { ascii(value ? "true" : "false") }
+
+    func integer(_ value: some FixedWidthInteger) -> Range<Int> {
+        let start = bytes.count
+        if value >= 0, value < 10 {
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value))
+        } else {
+            bytes.append(contentsOf: value.description.utf8)
+        }
+        return start..<bytes.count
+    }
+
+    func double(_ value: some BinaryFloatingPoint & LosslessStringConvertible) -> Range<Int> {
+        guard value.isFinite else {
+            return string(value.isNaN ? "NaN" : value < 0 ? "-Infinity" : "Infinity")
+        }
+        let range = ascii(value.description)
+        // "1.0" is written "1".
+        guard bytes.count - range.lowerBound > 2, bytes[bytes.count - 1] == UInt8(ascii: "0"),
+            bytes[bytes.count - 2] == UInt8(ascii: ".")
+        else { return range }
+        bytes.removeLast(2)
+        return range.lowerBound..<bytes.count
+    }
+
+    func string(_ text: String) -> Range<Int> {
+        let start = bytes.count
+        bytes.append(stateText: text)
+        return start..<bytes.count
+    }
+
+    private func ascii(_ text: String) -> Range<Int> {
+        let start = bytes.count
+        bytes.append(contentsOf: text.utf8)
+        return start..<bytes.count
+    }
+
+    // MARK: Printing
+
+    private func print(_ node: EncodedContent.Node, into text: inout [UInt8]) {
+        switch node {
+        case .text(let range): text.append(contentsOf: bytes[range])
+        case .inner(let content): print(content, into: &text)
+        }
+    }
+
+    private func print(_ content: EncodedContent, into text: inout [UInt8]) {
+        switch content.kind {
+        case .nothing: text.append(contentsOf: "{}".utf8)
+        case .value:
+            // No node: what was to be written threw, and the type went on.
+            guard let node = content.nodes.first else { return text.append(contentsOf: "{}".utf8) }
+            print(node, into: &text)
+        case .object:
+            content.sortMembers()
+            text.append(UInt8(ascii: "{"))
+            for index in content.members.indices {
+                if index > 0 { text.append(UInt8(ascii: ",")) }
+                text.append(stateText: content.members[index].key)
+                text.append(UInt8(ascii: ":"))
+                print(content.members[index].node, into: &text)
+            }
+            text.append(UInt8(ascii: "}"))
+        case .array:
+            text.append(UInt8(ascii: "["))
+            for index in content.nodes.indices {
+                if index > 0 { text.append(UInt8(ascii: ",")) }
+                print(content.nodes[index], into: &text)
+            }
+            text.append(UInt8(ascii: "]"))
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Appends a JSON string as states have them: only what must be is escaped, and of that, what has a short form in it.
+    mutating func append(stateText text: String) {
+        var text = text
+        append(UInt8(ascii: "\""))
+        text.withUTF8 { utf8 in
+            var plain = 0
+            for index in utf8.indices where utf8[index] < 0x20 || utf8[index] == 0x22 || utf8[index] == 0x5C {
+                append(contentsOf: utf8[plain..<index])
+                plain = index + 1
+                append(UInt8(ascii: "\\"))
+                switch utf8[index] {
+                case 0x22, 0x5C: append(utf8[index])
+                case 0x08: append(UInt8(ascii: "b"))
+                case 0x09: append(UInt8(ascii: "t"))
+                case 0x0A: append(UInt8(ascii: "n"))
+                case 0x0C: append(UInt8(ascii: "f"))
+                case 0x0D: append(UInt8(ascii: "r"))
+                default:
+                    append(contentsOf: [UInt8(ascii: "u"), UInt8(ascii: "0"), UInt8(ascii: "0")])
+                    append(hexDigit(utf8[index] >> 4))
+                    append(hexDigit(utf8[index] & 15))
+                }
+            }
+            append(contentsOf: utf8[plain...])
+        }
+        append(UInt8(ascii: "\""))
+    }
+}
