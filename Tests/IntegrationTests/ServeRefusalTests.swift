@@ -138,12 +138,24 @@ struct ServeRefusalTests {
         ]
     }
 
+    @Test("to look at a data directory that is not there, and makes none", arguments: ["/proc/x", "not/there"])
+    func missingDirectory(directory: String) throws {
+        let folder = try TestFolder("missing")
+        let path = directory.hasPrefix("/") ? directory : "\(folder.path)/\(directory)"
+        for command in ["status", "history"] {
+            let result = try Programs.run("ieumd", ["migrate", command, "--data-directory", path])
+            #expect(result.status == 4, "\(result)")
+            #expect(result.error.contains("there is no private PostgreSQL in \(path)"), "\(result.error)")
+            #expect(!FileManager.default.fileExists(atPath: path))
+        }
+    }
+
     @Test("a data directory that cannot be used, in plain words and with what to do, whatever the command")
     func unfitDirectory() throws {
         let folder = try TestFolder("unfit")
         for (directory, said) in try Self.unfit(in: folder.path) {
             for command in [
-                ["serve", "--metrics", "off", "--listen", "127.0.0.1:0"], ["migrate", "status"], ["restore-epoch"],
+                ["serve", "--metrics", "off", "--listen", "127.0.0.1:0"], ["migrate", "up"], ["restore-epoch"],
             ] {
                 let result = try Programs.run("ieumd", command + ["--data-directory", directory])
                 #expect(result.status == 2, "\(command) \(directory): \(result)")
