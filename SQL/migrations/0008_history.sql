@@ -200,7 +200,8 @@ DECLARE
     rows  integer;   -- of the board
     wrong integer;   -- the first row that does not fit
     number numeric;
-    jamo  CONSTANT text[] := string_to_array('ㄱ ㄴ ㄷ ㄹ ㅁ ㅂ ㅅ ㅇ ㅈ ㅊ ㅋ ㅌ ㅍ ㅎ ㅏ ㅑ ㅓ ㅕ ㅗ ㅛ ㅜ ㅠ ㅡ ㅣ', ' ') || '';
+    jamo  CONSTANT text[] := array_append(   -- an empty cell has none
+        string_to_array('ㄱ ㄴ ㄷ ㄹ ㅁ ㅂ ㅅ ㅇ ㅈ ㅊ ㅋ ㅌ ㅍ ㅎ ㅏ ㅑ ㅓ ㅕ ㅗ ㅛ ㅜ ㅠ ㅡ ㅣ', ' '), '');
     marks CONSTANT text[] := ARRAY['none', 'absent', 'wrongPlace', 'rightPlace'];
 BEGIN
     IF state IS NULL THEN
