@@ -20,6 +20,9 @@ public struct Retention: Sendable {
         public var losers: Int64 = 0
         /// Players that they were of.
         public var players: Int64 = 0
+
+        /// Nothing so far.
+        public init() {}
     }
 
     /// Versions that arrived before this moment may go: microseconds since 1970, by the server's clock.
