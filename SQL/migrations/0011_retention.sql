@@ -103,3 +103,4 @@ END
 $prune$;
 COMMENT ON FUNCTION prune_versions(timestamptz, integer, uuid, bigint, integer, boolean) IS
     'Removes, from one page of versions behind a key, those that arrived before a moment, except heads, both sides of conflicts that are younger, and the newest versions of each game (keep of them). Marks players.purged_before. Returns the last key it looked at (NULL: it is at the end) and what it removed; dry_run removes nothing. seen below page: there was no more.';
+REVOKE EXECUTE ON FUNCTION prune_versions(timestamptz, integer, uuid, bigint, integer, boolean) FROM PUBLIC;

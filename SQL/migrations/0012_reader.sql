@@ -24,6 +24,7 @@ END
 $grant$;
 COMMENT ON FUNCTION grant_views_to_reader() IS
     'Lets the role ieum_reader, which must exist, read Ieum''s views; returns their names. `ieumd grant-reader` calls it. Whoever adds a view adds it here.';
+REVOKE EXECUTE ON FUNCTION grant_views_to_reader() FROM PUBLIC;
 
 DO $role$
 BEGIN

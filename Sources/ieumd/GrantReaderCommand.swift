@@ -31,7 +31,7 @@ struct GrantReaderCommand {
                 do throws(DatabaseError) {
                     return try grant(BlockingConnection(conninfo, applicationName: "ieumd grant-reader"))
                 } catch {
-                    Console.error("\(error)", hint: error.hint ?? hint(error))
+                    Console.error("\(error)", hint: hint(error))
                     return 4
                 }
             }
@@ -43,7 +43,7 @@ struct GrantReaderCommand {
 
     private func hint(_ error: DatabaseError) -> String? {
         switch error.sqlState {
-        case .undefinedFunction: "Run first: ieumd migrate up"
+        case .undefinedFunction, .undefinedTable: "Run first: ieumd migrate up"
         case .insufficientPrivilege:
             "This needs a user that may make roles and grants the views: their owner with CREATEROLE, or a superuser."
         default: nil

@@ -74,8 +74,7 @@ struct PruneCommand {
                     Console.error(
                         "\(error)",
                         hint: error.sqlState == .undefinedFunction
-                            ? "Run first: ieumd migrate up"
-                            : error.hint ?? "What was removed stays removed. Run it again.")
+                            ? "Run first: ieumd migrate up" : "What was removed stays removed. Run it again.")
                     return 4
                 }
             }
