@@ -4,6 +4,9 @@ import Foundation
 enum Console {
     static func output(_ text: String) { write(text, STDOUT_FILENO) }
 
+    /// Talk as it is, without a name before it or an end of line behind it.
+    static func talk(_ text: String) { write(text, STDERR_FILENO) }
+
     static func error(_ message: String, hint: String?) {
         write("ieumd: \(message)\n" + (hint.map { "\($0)\n" } ?? ""), STDERR_FILENO)
     }

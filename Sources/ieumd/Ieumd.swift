@@ -24,12 +24,16 @@ struct Ieumd {
           serve           run the server
           migrate         bring a database's schema up to date, or look at it: ieumd migrate help
           psql            open psql on the database
+          grant-reader    let a database role read the views
+          prune           remove old versions from the history
           restore-epoch   begin a new epoch, after a backup was restored
           version         print the version
           help COMMAND    print a command's help
 
         """
-    private static let commands = ["serve", "migrate", "psql", "restore-epoch", "version", "help"]
+    private static let commands = [
+        "serve", "migrate", "psql", "grant-reader", "prune", "restore-epoch", "version", "help",
+    ]
 
     private static func run(_ arguments: [String], environment: [String: String]) -> Int32 {
         guard let command = arguments.first else {
@@ -43,6 +47,8 @@ struct Ieumd {
             case "serve": return try ServeCommand(rest, environment: environment).run()
             case "migrate": return Migrations.run(rest, environment: environment)
             case "psql": return try PsqlCommand(rest, environment: environment).run()
+            case "grant-reader": return try GrantReaderCommand(rest, environment: environment).run()
+            case "prune": return try PruneCommand(rest, environment: environment).run()
             case "restore-epoch": return try RestoreEpochCommand(rest, environment: environment).run()
             case "version", "--version":
                 Console.output("ieumd \(SyncServerVersion.current)\n")
@@ -62,6 +68,8 @@ struct Ieumd {
         switch command {
         case "serve": Console.output(ServeOptions.spec.help)
         case "psql": Console.output(PsqlCommand.spec.help)
+        case "grant-reader": Console.output(GrantReaderCommand.spec.help)
+        case "prune": Console.output(PruneCommand.spec.help)
         case "restore-epoch": Console.output(RestoreEpochCommand.spec.help)
         case "migrate": return Migrations.run(["help"], environment: [:])
         default: Console.output(overview)

@@ -6,22 +6,23 @@ import SyncServer
 /// `ieumd psql`: opens psql on the daemon's database.
 struct PsqlCommand {
     static let spec = CommandSpec(
-        "ieumd psql", "open psql on the database; what follows -- goes to psql",
-        positionals: ["[-- psql's arguments]"], options: DatabaseChoice.options,
-        examples: ["ieumd psql", "ieumd psql -- -c 'TABLE conflicts'"],
+        "ieumd psql", "open psql on the database; other options, and all behind --, go to psql",
+        positionals: ["[psql's options]"], options: DatabaseChoice.options,
+        examples: [
+            "ieumd psql", "ieumd psql -c 'TABLE conflicts'", "ieumd psql -f SQL/queries/player.sql -v player=ID",
+        ],
         exitCodes: [(0, "psql ended well"), (2, "usage"), (4, "the database cannot be reached")])
 
     private let choice: DatabaseChoice
-    private let arguments: [String]
+    private let arguments: PsqlArguments
 
-    /// Checks the arguments; those after `--` are psql's.
+    /// Checks the arguments.
     init(_ arguments: [String], environment: [String: String]) throws(UsageError) {
-        let split = arguments.firstIndex(of: "--") ?? arguments.endIndex
         var spec = Self.spec
         spec.positionals = []
-        let parsed = try ParsedArguments(arguments[..<split], of: spec, environment: environment)
-        choice = try DatabaseChoice(parsed, environment: environment)
-        self.arguments = Array(arguments[split...].dropFirst())
+        self.arguments = try PsqlArguments(arguments, usage: Self.spec.usage)
+        choice = try DatabaseChoice(
+            ParsedArguments(self.arguments.own, of: spec, environment: environment), environment: environment)
     }
 
     /// Runs psql and gives its exit code.
@@ -29,7 +30,12 @@ struct PsqlCommand {
         do throws(PrivateDatabaseError) {
             return try choice.use { conninfo in
                 guard let visible = hidePassword(conninfo) else { return 2 }
-                return spawn(["psql", "-d", visible] + arguments)
+                var words = ["psql", "-d", visible]
+                if arguments.isInteractive && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 {
+                    Console.output(PsqlWelcome.text(conninfo))
+                    words += PsqlWelcome.settings
+                }
+                return spawn(words + arguments.psql)
             }
         } catch {
             Console.error(error.message, hint: error.hint)
