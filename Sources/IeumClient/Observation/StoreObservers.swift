@@ -70,7 +70,11 @@ extension GameStore {
     /// A file that was removed can be read on, for who has it open; but nobody else will see what is written there.
     func requireFile() throws(StoreError) {
         guard let url, access(url.path, F_OK) != 0 else { return }
-        throw StoreError(
+        throw Self.fileIsGone(url)
+    }
+
+    static func fileIsGone(_ url: URL) -> StoreError {
+        StoreError(
             .cannotOpen, "\(url.path) is gone", hint: "The file was removed or renamed while the store was open.")
     }
 }

@@ -164,6 +164,8 @@ public final class GameStore: Sendable {
             defer { transaction.close() }
             do {
                 try connection.run("BEGIN IMMEDIATE")
+                // What is written to a file that is gone is lost with this process.
+                if let url, connection.hasFileMoved { throw Self.fileIsGone(url) }
                 let value = try body(transaction)
                 try connection.run("COMMIT")
                 return (

@@ -76,6 +76,13 @@ final class SQLiteConnection {
     /// How many rows the last statement has changed.
     var changes: Int { Int(sqlite3_changes(handle)) }
 
+    /// Whether the file that was opened is no longer at its path: removed, renamed, or another one put in its place.
+    var hasFileMoved: Bool {
+        var hasMoved: Int32 = 0
+        let status = sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+        return status == SQLITE_OK && hasMoved != 0
+    }
+
     /// Whether a transaction is open: SQLite ends one by itself when a disk is full.
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 

@@ -131,7 +131,6 @@ public final class StoreTransaction {
         var saved: Int64
         var stamp: Int64?
         var isUnsent: Bool
-        var device: [UInt8]?
         var change: Int64
     }
 
@@ -139,7 +138,7 @@ public final class StoreTransaction {
         var head: Head?
         try connection.rows(
             """
-            SELECT rowid, state, schema, timestamp, saved, stamp, unsent, device, change FROM games
+            SELECT rowid, state, schema, timestamp, saved, stamp, unsent, change FROM games
              WHERE collection = ? AND id = ?
             """, [.text(key.collection), .text(key.id)]
         ) { row in
@@ -148,7 +147,7 @@ public final class StoreTransaction {
                 rowid: row.integer(0), isDeleted: row.isNull(1), isSame: row.holds(state, 1) && schema == schemaVersion,
                 schema: schema, timestamp: row.integer(3), saved: row.integer(4),
                 stamp: row.isNull(5) ? nil : row.integer(5), isUnsent: row.integer(6) == 1 || row.integer(6) == 3,
-                device: row.bytes(7), change: row.integer(8))
+                change: row.integer(7))
         }
         return head
     }
@@ -206,20 +205,18 @@ public final class StoreTransaction {
         return clock().advanced(byMicroseconds: offset).microseconds
     }
 
-    /// After every stamp heard of for the game, and after this device's own last save of it.
+    /// After every stamp heard of for the game, and after the save that it replaces before the server has acknowledged that.
+    ///
+    /// What the server acknowledged counts by its stamp, to which it holds a clock down that runs ahead: such a save must
+    /// not make those after it, by a clock that was set right, win conflicts for as long as the clock was ahead.
     private func nextSaved(_ row: Head) throws(StoreError) -> Int64 {
         var next = Timestamp(clamping: try now())
         if let stamp = row.stamp { next = max(next, Timestamp(clamping: stamp).advanced(byMicroseconds: 1)) }
-        if next.microseconds <= row.saved, row.isUnsent ? true : try isOwn(row.device) {
+        // No two states of a game get the same.
+        if row.isUnsent ? next.microseconds <= row.saved : next.microseconds == row.saved {
             next = Timestamp(clamping: row.saved).advanced(byMicroseconds: 1)
         }
         return next.microseconds
-    }
-
-    private func isOwn(_ device: [UInt8]?) throws(StoreError) -> Bool {
-        guard let device else { return true }
-        let own = try connection.text("SELECT value FROM meta WHERE key = 'device'").flatMap { DeviceID($0) }
-        return own.map { withUnsafeBytes(of: $0.uuid.uuid) { $0.elementsEqual(device) } } ?? false
     }
 
     /// A number for the next visible change.

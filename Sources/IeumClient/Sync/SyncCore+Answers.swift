@@ -174,6 +174,7 @@ extension SyncCore {
         }
         guard status == .upToDate else { return }
         backoff.reset()
+        storageBackoff.reset()
         round.pushed = 0
         round.pulledFrom = point.cursor
         for id in waiters.filter({ $0.value == 0 }).keys.sorted() {

@@ -43,6 +43,8 @@ struct SyncCore: Sendable {
     var requests: [ClientSession.RequestID: Request] = [:]
     var round = Round()
     var backoff: Backoff
+    /// The pause after the storage failed: what the server answers meanwhile does not shorten it.
+    var storageBackoff: Backoff
     var random: SplitMix64
     var waiters: [WaiterID: Int] = [:]
     /// How many pulls were begun.
@@ -57,6 +59,7 @@ struct SyncCore: Sendable {
         self.token = token
         self.settings = settings
         backoff = settings.backoff
+        storageBackoff = settings.backoff
         random = SplitMix64(seed: seed)
     }
 
@@ -133,6 +136,7 @@ struct SyncCore: Sendable {
         guard phase == .idle || phase == .signedOut else { return }
         self.point = point
         backoff.reset()
+        storageBackoff.reset()
         connect(at: now)
     }
 
@@ -160,6 +164,7 @@ struct SyncCore: Sendable {
         switch phase {
         case .waiting:
             backoff.reset()
+            storageBackoff.reset()
             connect(at: now)
         case .ready where round.pausedUntil != nil: resume(at: now)
         case .ready where requests.isEmpty:
@@ -306,6 +311,8 @@ struct SyncCore: Sendable {
     mutating func storageFailed(at now: SyncMoment) {
         storing -= 1
         guard phase != .idle, phase != .signedOut else { return }
-        goOffline(retryAfter: nil, at: now)
+        dropConnection()
+        phase = .waiting(until: now.instant + storageBackoff.next(atLeast: nil, using: &random))
+        publish()
     }
 }

@@ -88,8 +88,8 @@ public final class SyncEngine: Sendable {
         post { $0.retryNow() }
     }
 
-    /// Waits until the server has acknowledged everything saved before the call, and everything that the server has at the
-    /// time of the call is here. Offline it waits for the connection.
+    /// Waits until the server has acknowledged, or refused, everything saved before the call, and everything that the server
+    /// has at the time of the call is here. Offline, or while the store cannot be written, it waits on.
     /// - Throws: ``SyncError/stopped``, ``SyncError/signedOut``, `CancellationError`.
     public func waitUntilSynced() async throws {
         let (thread, runner) = (thread, runner)

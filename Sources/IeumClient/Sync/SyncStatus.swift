@@ -8,7 +8,8 @@ public enum SyncStatus: Hashable, Sendable {
     case connecting
     /// Connected, and there is something on its way up or down.
     case syncing(SyncProgress)
-    /// Connected; the server has acknowledged every save, and all that it has is here.
+    /// Connected; the server has acknowledged every save that it does not refuse (``SyncEvent/refused(_:)``), and all that it
+    /// has is here.
     case upToDate
     /// The server does not know the token, the device was revoked, or the store holds another player's games. Nothing is
     /// tried any more; games and unsent saves stay.

@@ -388,7 +388,8 @@ struct StoreObservationTests {
             return
         }
         #expect((error as? StoreError)?.kind == .cannotOpen)
-        try? store.save(Score(id: "unseen"))
+        let refused = #expect(throws: StoreError.self) { try store.save(Score(id: "unseen")) }
+        #expect(refused?.kind == .cannotOpen)
         let late = Log()
         let second = store.observe(Score.self, late.receive)
         await late.wait(for: 1)

@@ -109,6 +109,14 @@ struct GameStoreTests {
         try store.save(game)
         #expect(try number("saved", store) == 9_001)
         #expect(try number("unsent", store) == 1)
+
+        // Saved by a clock that ran ahead, and acknowledged: the server held it down to its own clock.
+        try store.write { transaction in
+            try transaction.connection.run("UPDATE games SET saved = 1000000, stamp = 9500, unsent = 0, device = NULL")
+        }
+        game.currentRow += 1
+        try store.save(game)
+        #expect(try number("saved", store) == 9_501)
     }
 
     @Test("a transaction that fails leaves nothing, and one inside another is refused")

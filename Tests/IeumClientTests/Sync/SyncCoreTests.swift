@@ -14,6 +14,8 @@ private struct CoreTalk {
     private(set) var connections = 0
     private(set) var told: [SyncStatus] = []
     private(set) var acknowledged: [Int] = []
+    /// Whether the storage refuses to take answers: the disk is full.
+    var isDiskFull = false
 
     init(seed: UInt64) throws {
         let (player, own) = (PlayerID(UUID()), DeviceID(UUID()))
@@ -49,7 +51,9 @@ private struct CoreTalk {
         while !core.actions.isEmpty {
             let actions = core.actions
             core.actions = []
-            for action in actions where !device.store(action, fails: false, at: now) {
+            for action in actions {
+                let isAnswer = if case .acknowledge = action { true } else { false }
+                if device.store(action, fails: isDiskFull && isAnswer, at: now) { continue }
                 switch action {
                 case .connect: connections += 1
                 case .send(let bytes):
@@ -76,6 +80,13 @@ private struct CoreTalk {
         receive("OK player=\(device.token.player) device=\(device.token.device) revision=0")
         receive("END cursor=0 more=false")
         receive("OK revision=0")
+    }
+
+    /// What was pushed and not stored as answered goes again, before anything else is asked.
+    mutating func signInAndPushAgain() {
+        greet()
+        receive("OK player=\(device.token.player) device=\(device.token.device) revision=1")
+        receive("OK outcome=repeated first=created revision=1 stamp=2026-09-21T13:33:20.000000Z")
     }
 
     mutating func fail() {
@@ -247,6 +258,36 @@ struct SyncCoreTests {
         #expect(talk.acknowledged == [60])
         #expect(talk.told.count - told <= 2)
         #expect(talk.core.status == .upToDate)
+    }
+
+    @Test("while the storage fails the waits grow, though the server takes and answers each time")
+    func fullDisk() throws {
+        var longest = Duration.zero
+        for seed in 0..<50 as Range<UInt64> {
+            var talk = try CoreTalk(seed: seed)
+            talk.signIn()
+            talk.isDiskFull = true
+            try talk.save(1)
+            talk.receive("OK outcome=created revision=1 stamp=2026-09-21T13:33:20.000000Z")
+            var waited = Duration.zero
+            for _ in 0..<12 {
+                let wait = try #require(talk.wait)
+                #expect(talk.core.status == .offline && wait <= .seconds(60))
+                waited += wait
+                talk.pass(wait)
+                talk.signInAndPushAgain()
+            }
+            // With waits of a second at the most these would be twelve.
+            #expect(waited > .seconds(30))
+            longest = max(longest, waited)
+            talk.isDiskFull = false
+            talk.pass(try #require(talk.wait))
+            talk.signInAndPushAgain()
+            talk.receive("END cursor=1 more=false")
+            talk.receive("OK revision=1")
+            #expect(talk.core.status == .upToDate)
+        }
+        #expect(longest > .seconds(200))
     }
 
     @Test("saves cost nothing while there is nobody to send them to")
