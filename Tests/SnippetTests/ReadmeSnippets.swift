@@ -25,8 +25,8 @@ enum ReadmeSnippets {
         let server = "127.0.0.1:4386"
         if !FileManager.default.fileExists(atPath: "token") {
             let token = try await SyncEngine.register(at: server, deviceName: "phone")
-            let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]  // who has it is the device
-            FileManager.default.createFile(atPath: "token", contents: Data(token.utf8), attributes: attributes)
+            try token.write(toFile: "token", atomically: true, encoding: .utf8)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: "token")
         }
         let token = try String(contentsOfFile: "token", encoding: .utf8)
         let sync = try SyncEngine(store: store, server: server, token: token)
