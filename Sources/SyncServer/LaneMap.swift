@@ -11,9 +11,8 @@ struct LaneMap {
 
     /// The lane of a player: 0 ..< count.
     func lane(of player: PlayerID) -> Int {
-        let bytes = player.uuid.uuid
         // The last bytes of a random UUID are random; version and variant bits are elsewhere.
-        let word = UInt32(bytes.12) << 24 | UInt32(bytes.13) << 16 | UInt32(bytes.14) << 8 | UInt32(bytes.15)
-        return Int((UInt64(word) * UInt64(count)) >> 32)
+        let word = player.uuid.words.low & 0xFFFF_FFFF
+        return Int((word * UInt64(count)) >> 32)
     }
 }

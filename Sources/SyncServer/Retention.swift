@@ -1,5 +1,6 @@
 import Foundation
 import Postgres
+import Wire
 
 /// Removes old versions, page by page, by the rule of the SQL function `prune_versions`.
 ///
@@ -50,8 +51,7 @@ public struct Retention: Sendable {
 
     /// How much of all players is done, from 0 to 1: ids are random, so their order tells.
     public var fraction: Double {
-        let id = player.uuid
-        return Double(UInt32(id.0) << 24 | UInt32(id.1) << 16 | UInt32(id.2) << 8 | UInt32(id.3)) / 4_294_967_296
+        Double(player.words.high >> 32) / 4_294_967_296
     }
 
     /// Looks at one page.
