@@ -37,8 +37,10 @@ extension GameStore {
         var changes = RowChanges<Readable<Game>>(rows: [], upTo: since ?? 0, isWhole: since == nil)
         var games: [StoredGame] = []
         try read { reader in
+            // SQLite would rather go through the whole collection.
+            let source = since == nil ? "games" : "games INDEXED BY games_changed"
             try reader.connection.rows(
-                "SELECT id, state, schema, change FROM games WHERE collection = ? AND change > ?",
+                "SELECT id, state, schema, change FROM \(source) WHERE collection = ? AND change > ?",
                 [.text(Game.collection), .integer(since ?? -1)]
             ) { row in
                 let change = row.integer(3)
