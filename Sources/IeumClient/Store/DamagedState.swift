@@ -22,7 +22,9 @@ extension GameStore {
     public func damagedStates() throws -> [DamagedState] {
         try read { reader in
             var states: [DamagedState] = []
-            try reader.connection.rows("SELECT collection, id, found, state FROM damaged ORDER BY found DESC, collection, id") {
+            try reader.connection.rows(
+                "SELECT collection, id, found, state FROM damaged ORDER BY found DESC, collection, id"
+            ) {
                 states.append(
                     DamagedState(
                         collection: $0.text(0) ?? "", id: $0.text(1) ?? "",

@@ -261,7 +261,9 @@ public final class GameStore: Sendable {
     private func readBriefly<Value>(_ body: (StoreReader) throws -> Value) throws -> Value {
         defer { keepDamagedAside() }
         do {
-            if readers != nil, let value = try writer.lockedIfFree({ try body(reader(writer.connection)) }) { return value }
+            if readers != nil, let value = try writer.lockedIfFree({ try body(reader(writer.connection)) }) {
+                return value
+            }
         } catch {
             throw noticed(error)
         }
@@ -280,7 +282,8 @@ public final class GameStore: Sendable {
 
     private func reader(_ connection: SQLiteConnection) -> StoreReader {
         StoreReader(
-            connection: connection, memory: memory, schemaVersion: schemaVersion, upgrade: upgrade, damaged: damagedKeys)
+            connection: connection, memory: memory, schemaVersion: schemaVersion, upgrade: upgrade, damaged: damagedKeys
+        )
     }
 
     /// Takes note of damage for the next opening.

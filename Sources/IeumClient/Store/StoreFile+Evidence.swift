@@ -21,11 +21,15 @@ extension StoreFile {
         let logged = Self.size(path + "-wal") ?? 0
         guard let size = Self.size(path), size > 0 else {
             // SQLite would delete the log, in which there may be games.
-            if logged > Self.smallestLog { return .damaged("it is \(Self.size(path) == nil ? "gone" : "empty"), its log is not") }
+            if logged > Self.smallestLog {
+                return .damaged("it is \(Self.size(path) == nil ? "gone" : "empty"), its log is not")
+            }
             if Self.size(path) != nil, let mark, mark.change > 0 { return .damaged("it is empty") }
             return .nothing
         }
-        guard !OpenFile.isOpen(path), let head = Self.bytes(path, upTo: 65_536), head.count >= 1 else { return .database }
+        guard !OpenFile.isOpen(path), let head = Self.bytes(path, upTo: 65_536), head.count >= 1 else {
+            return .database
+        }
         let isDatabase = head.starts(with: Self.magic)
         let id = Self.applicationID(ofPage: head[...])
         if id == Self.applicationID { return isDatabase ? .database : .damaged("its header is") }
@@ -33,7 +37,8 @@ extension StoreFile {
         if Self.namesStore(head) { return .damaged("its header is") }
         // Another program's database beside our mark is that program's all the same.
         if isDatabase { return .foreign("it is another program's database") }
-        return mark != nil || isSuspected || hasOwnLog ? .damaged("its header is") : .foreign("it is no SQLite database")
+        return mark != nil || isSuspected || hasOwnLog
+            ? .damaged("its header is") : .foreign("it is no SQLite database")
     }
 
     /// Whether something besides the header says that the file is a store.
@@ -68,7 +73,9 @@ extension StoreFile {
     private static func namesStore(_ bytes: [UInt8]) -> Bool {
         let key = Array(storeKey.utf8)
         guard bytes.count >= key.count else { return false }
-        return (0...(bytes.count - key.count)).contains { bytes[$0] == key[0] && bytes[$0..<($0 + key.count)].elementsEqual(key) }
+        return (0...(bytes.count - key.count)).contains {
+            bytes[$0] == key[0] && bytes[$0..<($0 + key.count)].elementsEqual(key)
+        }
     }
 
     private static func applicationID(ofPage page: ArraySlice<UInt8>) -> Int64? {

@@ -140,7 +140,9 @@ struct StoreFile {
             return (id, id == 0 && objects == 0)
         } catch {
             // Somebody else's database may be damaged, too: that is not ours to set aside.
-            guard error.kind != .damaged || isOurs else { throw foreign("it is a damaged database that names no owner") }
+            guard error.kind != .damaged || isOurs else {
+                throw foreign("it is a damaged database that names no owner")
+            }
             throw error
         }
     }

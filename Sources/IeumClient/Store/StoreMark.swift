@@ -42,8 +42,10 @@ final class StoreMark: Sendable {
         var bytes = [UInt8](repeating: 0, count: Self.title.utf8.count + 36 + 1 + 19 + 1)
         let count = bytes.withUnsafeMutableBytes { pread(descriptor, $0.baseAddress, $0.count, 0) }
         guard count == bytes.count, bytes.last == UInt8(ascii: "\n") else { return nil }
-        let words = String(decoding: bytes.dropLast(), as: UTF8.self).split(separator: " ", omittingEmptySubsequences: false)
-        guard words.count == 4, Self.title == "\(words[0]) \(words[1]) ", let store = UUID(uuidString: String(words[2])),
+        let words = String(decoding: bytes.dropLast(), as: UTF8.self).split(
+            separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 4, Self.title == "\(words[0]) \(words[1]) ",
+            let store = UUID(uuidString: String(words[2])),
             let change = Int64(words[3]), change >= 0
         else { return nil }
         return Content(store: store, change: change)

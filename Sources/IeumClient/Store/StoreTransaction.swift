@@ -191,7 +191,8 @@ public final class StoreTransaction {
         // An index whose columns are not named is not written: an edit of what is unsent anyhow is a page cheaper.
         let sending = row.isEdited ? "" : "device = NULL, unsent = 1, "
         try connection.run(
-            "UPDATE games SET \(sending)state = ?, timestamp = ?, schema = ?, saved = ?, change = ? WHERE rowid = ?", state.map { .bytes($0) } ?? .null, .integer(timestamp), .integer(Int64(schemaVersion)),
+            "UPDATE games SET \(sending)state = ?, timestamp = ?, schema = ?, saved = ?, change = ? WHERE rowid = ?",
+            state.map { .bytes($0) } ?? .null, .integer(timestamp), .integer(Int64(schemaVersion)),
             .integer(try nextSaved(row)), .integer(change), .integer(row.rowid))
         note(key, change)
     }

@@ -52,7 +52,8 @@ final class SyncTables {
         let lookUps = try lookUps(limit: .max).count
         point.waiting = max(0, point.waiting - lookUps)
         let open = try integer(
-            "SELECT (SELECT count(*) FROM conflicts WHERE is_open = 1) + (SELECT count(*) FROM damaged WHERE is_open = 1)")
+            "SELECT (SELECT count(*) FROM conflicts WHERE is_open = 1) + (SELECT count(*) FROM damaged WHERE is_open = 1)"
+        )
         point.hasErrands = lookUps > 0 || open > 0
         point.lastEvent = try integer("SELECT coalesce(max(event), 0) FROM conflicts WHERE is_open = 0")
         return point
@@ -68,7 +69,9 @@ final class SyncTables {
         try setMeta("player", player)
         try setMeta("device", signIn.device.description)
         if try meta("clock_offset") == nil, clockOffset != 0 {
-            try forEach("SELECT collection, id FROM games WHERE unsent <> 0 AND unsent = 1") { $0.correctClock(by: clockOffset) }
+            try forEach("SELECT collection, id FROM games WHERE unsent <> 0 AND unsent = 1") {
+                $0.correctClock(by: clockOffset)
+            }
         }
         try setMeta("clock_offset", String(clockOffset))
         if offersRefused {
@@ -207,7 +210,8 @@ final class SyncTables {
                 try write(game, isChanged: isChanged)
             }
             try connection.run(
-                "UPDATE damaged SET is_open = 0 WHERE collection = ? AND id = ?", [.text(key.collection), .text(key.id)])
+                "UPDATE damaged SET is_open = 0 WHERE collection = ? AND id = ?",
+                [.text(key.collection), .text(key.id)])
         }
         return try syncPoint()
     }

@@ -77,9 +77,11 @@ final class Simulation {
         random = SeededRandom(seed: seed)
         server = ModelServer(seed: random.next())
         let hour: Int64 = 3_600_000_000
-        for _ in 0..<Int.random(in: 2...4, using: &random) {
+        for index in 0..<Int.random(in: 2...4, using: &random) {
             let skews: [Int64] = [0, 0, 300_000, -hour, hour, -1_500_000, 300 * 24 * hour]
-            let skew = skews.randomElement(using: &random) ?? 0
+            var skew = skews.randomElement(using: &random) ?? 0
+            // A clock that was never set, before 1970: it stands still for us.
+            if index == 0, seed % 10 == 3 { skew = -Self.begin - hour }
             devices.append(
                 SimulatedDevice(token: server.addDevice(), skew: skew, seed: random.next(), storage: try storage()))
         }
