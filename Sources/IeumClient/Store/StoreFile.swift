@@ -32,9 +32,18 @@ struct StoreFile {
             let connection = try connect(busyMilliseconds, isOurs: false)
             return Opened(connection: connection, store: try Self.store(in: connection) ?? UUID())
         }
-        let mark = try openMark()
+        let (mark, isMarkNew) = try openMark()
         mark?.lock()
         defer { mark?.unlock() }
+        do throws(StoreError) {
+            return try open(busyMilliseconds, mark)
+        } catch {
+            if error.kind == .foreign, isMarkNew { _ = unlink(path + StoreMark.suffix) }
+            throw error
+        }
+    }
+
+    private func open(_ busyMilliseconds: Int32, _ mark: StoreMark?) throws(StoreError) -> Opened {
         let known = mark?.read()
         var damage: StoreDamage?
         if case .damaged(let reason) = look(known) {
@@ -94,10 +103,10 @@ struct StoreFile {
     private var suspicion: String { "-damaged" }
 
     /// The mark, which is made only beside what is, or is to be, a store.
-    private func openMark() throws(StoreError) -> StoreMark? {
-        if let mark = StoreMark(of: path, makes: false) { return mark }
+    private func openMark() throws(StoreError) -> (mark: StoreMark?, isNew: Bool) {
+        if let mark = StoreMark(of: path, makes: false) { return (mark, false) }
         if case .foreign(let reason) = look(nil) { throw foreign(reason) }
-        return StoreMark(of: path, makes: true)
+        return (StoreMark(of: path, makes: true), true)
     }
 
     private func connect(_ busyMilliseconds: Int32, isOurs: Bool) throws(StoreError) -> SQLiteConnection {
@@ -114,7 +123,6 @@ struct StoreFile {
         guard sqlite3_db_readonly(connection.handle, "main") != 1 else {
             throw StoreError(sqlite: SQLITE_READONLY, message: nil, path: path, context: "open")
         }
-        try connection.script("PRAGMA synchronous = FULL")
         let (id, isNew) = try identity(connection, isOurs: isOurs)
         guard id == Self.applicationID || isNew else { throw foreign("it is another program's database") }
         let format = try connection.integer("PRAGMA user_version") ?? 0
@@ -123,7 +131,7 @@ struct StoreFile {
                 .newerFormat, "\(path) has format \(format), and this library knows formats up to \(Self.format)",
                 hint: "Update the app. The file was left as it is.")
         }
-        try connection.script("PRAGMA journal_mode = WAL")
+        try connection.script("PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL")
         if isNew || format < Self.format { try makeTables(connection) }
         try check(connection)
         return connection
@@ -133,15 +141,15 @@ struct StoreFile {
     private func identity(
         _ connection: SQLiteConnection, isOurs: Bool
     ) throws(StoreError) -> (id: Int64, isNew: Bool) {
-        let id = try connection.integer("PRAGMA application_id") ?? 0
-        guard id != Self.applicationID else { return (id, false) }
         do throws(StoreError) {
+            let id = try connection.integer("PRAGMA application_id") ?? 0
+            guard id != Self.applicationID else { return (id, false) }
             let objects = try connection.integer("SELECT count(*) FROM sqlite_master") ?? 0
             return (id, id == 0 && objects == 0)
         } catch {
             // Somebody else's database may be damaged, too: that is not ours to set aside.
             guard error.kind != .damaged || isOurs else {
-                throw foreign("it is a damaged database that names no owner")
+                throw foreign("it is a damaged database of nobody knows whom")
             }
             throw error
         }

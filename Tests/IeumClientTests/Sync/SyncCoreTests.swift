@@ -334,7 +334,7 @@ struct SyncCoreTests {
         try talk.save(1)
         talk.core.wait(5, at: talk.now)
         talk.perform()
-        talk.receive(["END cursor=0 more=false", "OK outcome=created revision=1 stamp=2026-09-21T13:33:20.000000Z"])
+        talk.receive(["OK outcome=created revision=1 stamp=2026-09-21T13:33:20.000000Z", "END cursor=0 more=false"])
         guard case .storage(let reason)?? = talk.finished[5] else {
             Issue.record("\(talk.finished)")
             return
