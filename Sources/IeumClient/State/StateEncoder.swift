@@ -74,7 +74,7 @@ struct StateObjectWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     private func set(_ key: Key, _ node: EncodedContent.Node) {
         writing.willWrite(slot)
-        slot.content.members.append(EncodedContent.Member(key: key.stringValue, node: node))
+        slot.content.add(EncodedContent.Member(key: key.stringValue, node: node))
     }
 
     func encodeNil(forKey key: Key) { set(key, .text(writing.null())) }
@@ -122,7 +122,7 @@ struct StateObjectWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
         writing.willWrite(slot)
         guard let inner = writing.inner(of: slot, .key(key)) else { return slot.nowhere(kind) }
         inner.content.kind = kind
-        slot.content.members.append(
+        slot.content.add(
             EncodedContent.Member(key: key.stringValue, node: .inner(inner.content), isNested: kind != .nothing))
         return inner
     }

@@ -123,7 +123,8 @@ final class StateWriting {
         }
         scratch.removeAll(keepingCapacity: true)
         print(content, into: &scratch)
-        bytes.replaceSubrange(start..., with: scratch)
+        bytes.removeLast(bytes.count - start)
+        bytes.append(contentsOf: scratch)
         return start..<bytes.count
     }
 
@@ -201,7 +202,9 @@ final class StateWriting {
 
     private func print(_ node: EncodedContent.Node, into text: inout [UInt8]) {
         switch node {
-        case .text(let range): text.append(contentsOf: bytes[range])
+        case .text(let range):
+            // A slice would hold the bytes, and be counted.
+            bytes.withUnsafeBufferPointer { text.append(contentsOf: UnsafeBufferPointer(rebasing: $0[range])) }
         case .inner(let content): print(content, into: &text)
         }
     }
@@ -242,7 +245,7 @@ extension [UInt8] {
         text.withUTF8 { utf8 in
             var plain = 0
             for index in utf8.indices where utf8[index] < 0x20 || utf8[index] == 0x22 || utf8[index] == 0x5C {
-                append(contentsOf: utf8[plain..<index])
+                append(contentsOf: UnsafeBufferPointer(rebasing: utf8[plain..<index]))
                 plain = index + 1
                 append(UInt8(ascii: "\\"))
                 switch utf8[index] {
@@ -258,7 +261,7 @@ extension [UInt8] {
                     append(hexDigit(utf8[index] & 15))
                 }
             }
-            append(contentsOf: utf8[plain...])
+            append(contentsOf: UnsafeBufferPointer(rebasing: utf8[plain...]))
         }
         append(UInt8(ascii: "\""))
     }
