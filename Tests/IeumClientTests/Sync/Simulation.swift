@@ -240,12 +240,17 @@ final class Simulation {
         saves += 1
         let state: [UInt8]? =
             Int.random(in: 0..<8, using: &random) == 0 ? nil : Array("{\"by\":\(device),\"n\":\(saves)}".utf8)
+        let stamp = (try? devices[device].storage.heldGame(key))?.stamp
         devices[device].storage.save(key, state, at: moment(of: device).wall)
         devices[device].isToBeChecked = true
         // What was there already is not saved again.
         guard let held = try? devices[device].storage.heldGame(key), held.standing == .edited, held.state == state
         else {
             return
+        }
+        // Who saw a version comes after it, whatever the clocks say.
+        if let stamp, held.saved <= stamp {
+            problems.append("device \(device) saved \(key) at \(held.saved), not after \(stamp), which it had seen")
         }
         devices[device].unsettled[key] = .some(state)
         devices[device].editedSince.insert(key)
