@@ -151,6 +151,12 @@ final class EncodingSlot {
         content.reset()
     }
 
+    /// The path, for the type that writes here.
+    var toldPath: [any CodingKey] {
+        writing.pathsRead += 1
+        return path
+    }
+
     var path: [any CodingKey] {
         var path: [any CodingKey] = []
         var slot: EncodingSlot? = self

@@ -9,7 +9,7 @@ struct StateEncoder: Encoder {
 
     private var writing: StateWriting { slot.writing }
 
-    var codingPath: [any CodingKey] { slot.path }
+    var codingPath: [any CodingKey] { slot.toldPath }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
@@ -70,7 +70,7 @@ struct StateObjectWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     private var writing: StateWriting { slot.writing }
 
-    var codingPath: [any CodingKey] { slot.path }
+    var codingPath: [any CodingKey] { slot.toldPath }
 
     private func set(_ key: Key, _ node: EncodedContent.Node) {
         writing.willWrite(slot)
@@ -134,7 +134,7 @@ struct StateArrayWriter: UnkeyedEncodingContainer {
 
     private var writing: StateWriting { slot.writing }
 
-    var codingPath: [any CodingKey] { slot.path }
+    var codingPath: [any CodingKey] { slot.toldPath }
     var count: Int { slot.content.nodes.count }
 
     private func add(_ node: EncodedContent.Node) {

@@ -18,6 +18,9 @@ final class StateWriting {
     @exclusivity(unchecked) private var keepsTree = false
     @exclusivity(unchecked) private var idle: [EncodingSlot] = []
     @exclusivity(unchecked) private var scratch: [UInt8] = []
+    @exclusivity(unchecked) private var texts = SmallTexts()
+    /// How often a type asked where it is: then what it writes may depend on that.
+    @exclusivity(unchecked) var pathsRead = 0
 
     init() {
         bytes.reserveCapacity(4_096)
@@ -79,6 +82,13 @@ final class StateWriting {
         if let parent, parent.depth >= Self.maxDepth {
             throw invalid("", at: path(parent, step()), Self.tooDeep)
         }
+        let small = SmallValue(value)
+        if let small, let text = texts.text(of: small) {
+            let start = bytes.count
+            texts.bytes.withUnsafeBufferPointer { bytes.append(contentsOf: UnsafeBufferPointer(rebasing: $0[text])) }
+            return .text(start..<bytes.count)
+        }
+        let pathsBefore = pathsRead
         let outer = call
         lastCall += 1
         call = lastCall
@@ -101,7 +111,9 @@ final class StateWriting {
         let range = isEmpty ? nil : complete(slot.content, from: start)
         slot.leave()
         idle.append(slot)
-        return range.map { .text($0) }
+        guard let range else { return nil }
+        if let small, pathsRead == pathsBefore { texts.remember(small, bytes[range]) }
+        return .text(range)
     }
 
     /// What a value writes that must write something; an empty object if it does not.
