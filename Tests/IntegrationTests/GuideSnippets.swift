@@ -158,4 +158,24 @@ struct GuideSnippets {
             try await Task.sleep(for: .milliseconds(10))
         }
     }
+
+    @Test("games that are given to a new player")
+    func givenGames() async throws {
+        let database = try TestDatabase.migrated()
+        let daemon = try DaemonProcess(database: database.conninfo)
+        let server = "127.0.0.1:\(daemon.port)"
+        let store = try GameStore.inMemory()
+        do {
+            let token = try await SyncEngine.register(at: server, deviceName: "phone")
+            try store.save(Match(score: 1))
+            try await SyncEngine(store: store, server: server, token: token).waitUntilSynced()
+        }
+        // snippet
+        let token = try await SyncEngine.register(at: server, deviceName: "phone")
+        try store.giveGames(toPlayerOf: token)
+        let sync = try SyncEngine(store: store, server: server, token: token)
+        // end
+        try await within(60, "all is synced") { try await sync.waitUntilSynced() }
+        #expect(try sync.state(ofGame: "today", in: Match.collection) == .synced)
+    }
 }

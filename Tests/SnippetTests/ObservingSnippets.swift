@@ -113,8 +113,8 @@ struct ObservingSnippets {
         }
         let label = Label()
         // snippet
-        let token = store.observe(Game.self, on: .main) { change in
-            MainActor.assumeIsolated { label.text = "\(change.elements?.count ?? 0) games" }
+        let token = store.observe(Game.self, on: MainActor.shared) { change in
+            label.text = "\(change.elements?.count ?? 0) games"
         }
         // end
 

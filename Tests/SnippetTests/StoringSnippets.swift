@@ -66,11 +66,15 @@ struct StoringSnippets {
     func background() async throws {
         let store = try GameStore.inMemory()
         let game = Game(timestamp: Date(timeIntervalSince1970: 0), score: 1)
+        let other = Game(timestamp: Date(timeIntervalSince1970: -1), score: 2)
         // snippet
         try await store.background.save(game)
+        try await store.background.save([game, other])
         let latest = try await store.background.latest(Game.self)
+        let best = try await store.background.objects(Game.self, sortedBy: .descending(\.score))
         // end
         #expect(latest == game)
+        #expect(best == [other, game])
     }
 
     @Test("a property that is added takes its default, and keys of a newer app survive an older one")

@@ -130,7 +130,8 @@ struct ClientMeasure {
         let pages = try pages()
         let store = try GameStore(at: url("pull-\(round).ieum"))
         _ = try store.meet(
-            SignIn(player: PlayerID(UUID()), device: DeviceID(UUID()), revision: 0), epoch: UUID(), clockOffset: 0)
+            SignIn(player: PlayerID(UUID()), device: DeviceID(UUID()), revision: 0), epoch: UUID(), clockOffset: 0,
+            offersRefused: false)
         let all = DispatchSemaphore(value: 0)
         let count = plan.clientPulled
         let token = store.observe(Game.self) { change in

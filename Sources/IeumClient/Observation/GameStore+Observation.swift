@@ -169,7 +169,7 @@ extension GameStore {
 
     // MARK: Inside
 
-    private func query<Game: Persistable>(
+    func query<Game: Persistable>(
         _ isIncluded: (@Sendable (Game) -> Bool)?, _ orders: [GameOrder<Game>]
     ) -> ObservedQuery<Readable<Game>> {
         var query = ObservedQuery<Readable<Game>>()
@@ -189,7 +189,7 @@ extension GameStore {
         return query
     }
 
-    private func observe<Game: Persistable>(
+    func observe<Game: Persistable>(
         _ query: ObservedQuery<Readable<Game>>, on queue: DispatchQueue?,
         _ callback: @escaping @Sendable (CollectionChange<Game>) -> Void
     ) -> ObservationToken {

@@ -30,9 +30,23 @@ final class EncodedContent {
     /// Of an object, in the order in which they were written.
     @exclusivity(unchecked) var members: [Member] = []
 
+    /// Whether the members came in their order, all with keys of ASCII.
+    @exclusivity(unchecked) private var isAscending = true
+
+    /// Adds a member to an object.
+    func add(_ member: Member) {
+        if isAscending {
+            isAscending =
+                member.key.utf8.allSatisfy { $0 < 0x80 }
+                && (members.isEmpty || members[members.count - 1].key < member.key)
+        }
+        members.append(member)
+    }
+
     /// Ready for the next value.
     func reset() {
         kind = .nothing
+        isAscending = true
         nodes.removeAll(keepingCapacity: nodes.count <= 64)
         members.removeAll(keepingCapacity: members.count <= 64)
     }
@@ -40,7 +54,7 @@ final class EncodedContent {
     /// Brings the members into the order of their keys' bytes; of a key that was written twice the last value stays, and of
     /// nested containers the sum.
     func sortMembers() {
-        guard members.count > 1 else { return }
+        guard members.count > 1, !isAscending else { return }
         // Of ASCII, the order of Swift is that of the bytes, and what is equal stands together.
         guard members.allSatisfy({ $0.key.utf8.allSatisfy { $0 < 0x80 } }) else { return sortWideMembers() }
         if members.count <= 16 {
@@ -90,7 +104,7 @@ final class EncodedContent {
         let both = EncodedContent()
         both.kind = right.kind
         both.nodes = left.nodes + right.nodes
-        both.members = left.members + right.members
+        for member in left.members + right.members { both.add(member) }
         second.node = .inner(both)
         return second
     }
@@ -135,6 +149,12 @@ final class EncodingSlot {
         parent = nil
         step = .root
         content.reset()
+    }
+
+    /// The path, for the type that writes here.
+    var toldPath: [any CodingKey] {
+        writing.pathsRead += 1
+        return path
     }
 
     var path: [any CodingKey] {

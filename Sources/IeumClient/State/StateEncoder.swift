@@ -9,7 +9,7 @@ struct StateEncoder: Encoder {
 
     private var writing: StateWriting { slot.writing }
 
-    var codingPath: [any CodingKey] { slot.path }
+    var codingPath: [any CodingKey] { slot.toldPath }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
@@ -70,11 +70,11 @@ struct StateObjectWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     private var writing: StateWriting { slot.writing }
 
-    var codingPath: [any CodingKey] { slot.path }
+    var codingPath: [any CodingKey] { slot.toldPath }
 
     private func set(_ key: Key, _ node: EncodedContent.Node) {
         writing.willWrite(slot)
-        slot.content.members.append(EncodedContent.Member(key: key.stringValue, node: node))
+        slot.content.add(EncodedContent.Member(key: key.stringValue, node: node))
     }
 
     func encodeNil(forKey key: Key) { set(key, .text(writing.null())) }
@@ -122,7 +122,7 @@ struct StateObjectWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
         writing.willWrite(slot)
         guard let inner = writing.inner(of: slot, .key(key)) else { return slot.nowhere(kind) }
         inner.content.kind = kind
-        slot.content.members.append(
+        slot.content.add(
             EncodedContent.Member(key: key.stringValue, node: .inner(inner.content), isNested: kind != .nothing))
         return inner
     }
@@ -134,7 +134,7 @@ struct StateArrayWriter: UnkeyedEncodingContainer {
 
     private var writing: StateWriting { slot.writing }
 
-    var codingPath: [any CodingKey] { slot.path }
+    var codingPath: [any CodingKey] { slot.toldPath }
     var count: Int { slot.content.nodes.count }
 
     private func add(_ node: EncodedContent.Node) {

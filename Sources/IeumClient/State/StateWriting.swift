@@ -18,6 +18,9 @@ final class StateWriting {
     @exclusivity(unchecked) private var keepsTree = false
     @exclusivity(unchecked) private var idle: [EncodingSlot] = []
     @exclusivity(unchecked) private var scratch: [UInt8] = []
+    @exclusivity(unchecked) private var texts = SmallTexts()
+    /// How often a type asked where it is: then what it writes may depend on that.
+    @exclusivity(unchecked) var pathsRead = 0
 
     init() {
         bytes.reserveCapacity(4_096)
@@ -79,6 +82,13 @@ final class StateWriting {
         if let parent, parent.depth >= Self.maxDepth {
             throw invalid("", at: path(parent, step()), Self.tooDeep)
         }
+        let small = SmallValue(value)
+        if let small, let text = texts.text(of: small) {
+            let start = bytes.count
+            texts.bytes.withUnsafeBufferPointer { bytes.append(contentsOf: UnsafeBufferPointer(rebasing: $0[text])) }
+            return .text(start..<bytes.count)
+        }
+        let pathsBefore = pathsRead
         let outer = call
         lastCall += 1
         call = lastCall
@@ -101,7 +111,9 @@ final class StateWriting {
         let range = isEmpty ? nil : complete(slot.content, from: start)
         slot.leave()
         idle.append(slot)
-        return range.map { .text($0) }
+        guard let range else { return nil }
+        if let small, pathsRead == pathsBefore { texts.remember(small, bytes[range]) }
+        return .text(range)
     }
 
     /// What a value writes that must write something; an empty object if it does not.
@@ -123,7 +135,8 @@ final class StateWriting {
         }
         scratch.removeAll(keepingCapacity: true)
         print(content, into: &scratch)
-        bytes.replaceSubrange(start..., with: scratch)
+        bytes.removeLast(bytes.count - start)
+        bytes.append(contentsOf: scratch)
         return start..<bytes.count
     }
 
@@ -201,7 +214,9 @@ final class StateWriting {
 
     private func print(_ node: EncodedContent.Node, into text: inout [UInt8]) {
         switch node {
-        case .text(let range): text.append(contentsOf: bytes[range])
+        case .text(let range):
+            // A slice would hold the bytes, and be counted.
+            bytes.withUnsafeBufferPointer { text.append(contentsOf: UnsafeBufferPointer(rebasing: $0[range])) }
         case .inner(let content): print(content, into: &text)
         }
     }
@@ -242,7 +257,7 @@ extension [UInt8] {
         text.withUTF8 { utf8 in
             var plain = 0
             for index in utf8.indices where utf8[index] < 0x20 || utf8[index] == 0x22 || utf8[index] == 0x5C {
-                append(contentsOf: utf8[plain..<index])
+                append(contentsOf: UnsafeBufferPointer(rebasing: utf8[plain..<index]))
                 plain = index + 1
                 append(UInt8(ascii: "\\"))
                 switch utf8[index] {
@@ -258,7 +273,7 @@ extension [UInt8] {
                     append(hexDigit(utf8[index] & 15))
                 }
             }
-            append(contentsOf: utf8[plain...])
+            append(contentsOf: UnsafeBufferPointer(rebasing: utf8[plain...]))
         }
         append(UInt8(ascii: "\""))
     }

@@ -13,6 +13,11 @@ extension GameStore {
             try await run { try $0.save(game) }
         }
 
+        /// See ``GameStore/save(_:)-(Sequence<Game>)``.
+        public func save<Game: Persistable>(_ games: some Sequence<Game> & Sendable) async throws {
+            try await run { try $0.save(games) }
+        }
+
         /// See ``GameStore/delete(_:id:)``.
         @discardableResult
         public func delete<Game: Persistable>(_ type: Game.Type, id: String) async throws -> Bool {
@@ -36,11 +41,12 @@ extension GameStore {
             try await run { try $0.object(type, id: id) }
         }
 
-        /// See ``GameStore/objects(_:where:sortedBy:)``; sort what comes.
+        /// See ``GameStore/objects(_:where:sortedBy:)``.
         public func objects<Game: Persistable>(
-            _ type: Game.Type, where isIncluded: @escaping @Sendable (Game) throws -> Bool = { _ in true }
+            _ type: Game.Type, where isIncluded: @escaping @Sendable (Game) throws -> Bool = { _ in true },
+            sortedBy orders: GameOrder<Game>...
         ) async throws -> [Game] {
-            try await run { try $0.objects(type, where: isIncluded) }
+            try await run { GameOrder.sort(try $0.objects(type, where: isIncluded), by: orders) }
         }
 
         /// See ``GameStore/count(_:)``.

@@ -13,17 +13,51 @@ extension SyncEngine {
     }
 }
 
+/// Whom to call after each local save.
+struct SavedHook: Sendable {
+    /// Who set it: an engine that goes must not take its successor's away.
+    let owner: ObjectIdentifier
+    let notify: @Sendable () -> Void
+}
+
+extension GameStore {
+    /// Gives all games in this store to another player, the one whose token this is: an engine with that token brings them
+    /// to that player's account as new ones, or in conflict with what the account has under the same ids.
+    ///
+    /// For a player whose account is gone, e.g. because the server was restored from a backup older than the account. It is
+    /// never done by itself: an engine with another player's token is refused (``SyncSignOut/otherPlayer``), so that nobody's
+    /// games reach somebody else's account by a log-in. The former player's account keeps what it has; deletions are
+    /// not given. Release the engine before.
+    /// - Returns: whether the games were another player's; false: there was nothing to do.
+    /// - Throws: ``SyncError/invalidToken``; ``StoreError`` `misuse` while an engine works on the store.
+    @discardableResult
+    public func giveGames(toPlayerOf token: String) throws -> Bool {
+        guard let token = Token(token) else { throw SyncError.invalidToken }
+        guard savedHook.withLock({ $0 == nil }) else {
+            throw StoreError(
+                .misuse, "the games were to be given away while an engine works on the store",
+                hint: "Release the engine before.")
+        }
+        return try syncing { try $0.give(to: token.player) }
+    }
+}
+
 /// The engine's side of a store: each call is one transaction of the store's own connection, so that what a pull changes
 /// reaches observers as a local save does.
 extension GameStore: SyncStorage {
-    package func whenSaved(_ notify: (@Sendable () -> Void)?) {
-        savedHook.withLock { $0 = notify }
+    package func whenSaved(for owner: AnyObject, _ notify: (@Sendable () -> Void)?) {
+        let owner = ObjectIdentifier(owner)
+        savedHook.withLock { hook in
+            if let notify { hook = SavedHook(owner: owner, notify: notify) } else if hook?.owner == owner { hook = nil }
+        }
     }
 
     package func syncPoint() throws -> SyncPoint { try syncing { try $0.syncPoint() } }
 
-    package func meet(_ signIn: SignIn, epoch: UUID, clockOffset: Int64) throws -> SyncPoint {
-        try syncing { try $0.meet(signIn, epoch: epoch, clockOffset: clockOffset) }
+    package func meet(
+        _ signIn: SignIn, epoch: UUID, clockOffset: Int64, offersRefused: Bool
+    ) throws -> SyncPoint {
+        try syncing { try $0.meet(signIn, epoch: epoch, clockOffset: clockOffset, offersRefused: offersRefused) }
     }
 
     package func unanswered() throws -> [Push] { try syncing { try $0.unanswered() } }
@@ -60,7 +94,7 @@ extension GameStore: SyncStorage {
 
     package func restore(_ key: GameKey, state: [UInt8]?, schema: Int32) throws {
         try syncing { try $0.edit(key, state: state, schema: schema, wall: clock()) }
-        savedHook.withLock { $0 }?()
+        savedHook.withLock { $0?.notify }?()
     }
 
     /// All games, the deleted ones among them.
@@ -72,9 +106,11 @@ extension GameStore: SyncStorage {
         }
     }
 
-    private func syncing<Value>(_ body: (SyncTables) throws -> Value) throws -> Value {
+    func syncing<Value>(_ body: (SyncTables) throws -> Value) throws -> Value {
         try write { transaction in
-            let tables = SyncTables(connection: transaction.connection, timestamp: GameStore.timestamp(ofState:))
+            let tables = SyncTables(
+                connection: transaction.connection, timestamp: GameStore.timestamp(ofState:),
+                nextChange: { try transaction.nextChange() })
             let value = try body(tables)
             for collection in tables.changed { transaction.noteChange(of: collection) }
             return value

@@ -10,24 +10,33 @@ import Wire
 /// `await`.
 ///
 /// A damaged file is set aside under the name `<file>.damaged-<time>`, and a new one begun, which syncing fills again from
-/// the server: ``damagedCopy`` tells. A file of another program's, or of a newer version of this library, is a
+/// the server: ``damage`` tells. A file of another program's, or of a newer version of this library, is a
 /// ``StoreError`` and stays as it is.
 public final class GameStore: Sendable {
     /// The schema of the app, which every state that is saved is marked with.
     public let schemaVersion: Int32
-    /// Where the damaged file went that was found in the store's place; nil: none was.
-    public let damagedCopy: URL?
+    /// The damage that was found when the store was opened; nil: none was.
+    public let damage: StoreDamage?
     /// Where the file is; nil: in memory.
     public let url: URL?
 
     let memory = StateMemory()
+    let damagedKeys = DamagedKeys()
     let observers = StoreObservers()
     let clock: @Sendable () -> Timestamp
     let upgrade: StateUpgrade?
     private let writer: StoreWriter
     private let readers: ReaderPool?
     private let hooks = Mutex<[@Sendable (StoreCommit) -> Void]>([])
-    let savedHook = Mutex<(@Sendable () -> Void)?>(nil)
+    let savedHook = Mutex<SavedHook?>(nil)
+    private let mark: StoreMark?
+    private let name: UUID
+    private let checkpoints: IdleCheckpoint?
+    /// Until the connections are closed, which go before it.
+    private let openFile: OpenFile?
+
+    /// Where the damaged file went, or what is left of it; nil: there was no damage, or nothing was left.
+    public var damagedCopy: URL? { damage?.copy }
 
     /// Opens a store, or makes it.
     /// - Parameters:
@@ -58,15 +67,17 @@ public final class GameStore: Sendable {
             throw StoreError(.misuse, "a schema version is 0 to \(Int32.max), not \(schemaVersion)")
         }
         let file = StoreFile(path: path)
-        let (connection, aside) = try file.open(busyMilliseconds: busyMilliseconds)
+        let opened = try file.open(busyMilliseconds: busyMilliseconds)
         self.schemaVersion = version
         self.clock = clock
         self.upgrade = upgrade
-        writer = StoreWriter(connection)
+        writer = StoreWriter(opened.connection)
+        (mark, name, damage, openFile) = (opened.mark, opened.store, opened.damage, opened.openFile)
         readers = path == ":memory:" ? nil : ReaderPool(file: file, busyMilliseconds: busyMilliseconds)
         url = path == ":memory:" ? nil : URL(fileURLWithPath: path)
-        damagedCopy = aside.map { URL(fileURLWithPath: $0) }
+        checkpoints = path == ":memory:" ? nil : IdleCheckpoint()
         try raiseSchemaVersion(migrate)
+        if url != nil, opened.isLarge { inspectLater() }
     }
 
     // MARK: Saving
@@ -107,12 +118,12 @@ public final class GameStore: Sendable {
     /// the greatest id.
     /// - Throws: ``StoreError`` when that game cannot be read; that is never "no game".
     public func latest<Game: Persistable>(_ type: Game.Type) throws -> Game? {
-        try read { reader in try reader.latest(type) }
+        try readBriefly { reader in try reader.latest(type) }
     }
 
     /// A game; nil: there is none with this id.
     public func object<Game: Persistable>(_ type: Game.Type, id: String) throws -> Game? {
-        try read { reader in try reader.object(type, id: id) }
+        try readBriefly { reader in try reader.object(type, id: id) }
     }
 
     /// Games of a type, as one moment had them.
@@ -158,8 +169,10 @@ public final class GameStore: Sendable {
     package func write<Value>(
         silencing silenced: Set<ObjectIdentifier>, _ body: (StoreTransaction) throws -> Value
     ) throws -> Value {
-        let (value, commit) = try writer.locked {
+        defer { keepDamagedAside() }
+        let (value, commit, isWritten) = try writer.locked {
             let connection = writer.connection
+            let before = connection.totalChanges
             let transaction = StoreTransaction(self, writer)
             defer { transaction.close() }
             do {
@@ -168,9 +181,11 @@ public final class GameStore: Sendable {
                 if let url, connection.hasFileMoved { throw Self.fileIsGone(url) }
                 let value = try body(transaction)
                 try connection.run("COMMIT")
+                if let change = transaction.lastChange { mark?.write(StoreMark.Content(store: name, change: change)) }
                 return (
                     value,
-                    StoreCommit(collections: transaction.changed, rows: transaction.rows, silenced: silenced)
+                    StoreCommit(collections: transaction.changed, rows: transaction.rows, silenced: silenced),
+                    connection.totalChanges != before
                 )
             } catch {
                 // SQLite may have rolled back by itself, e.g. when the disk is full.
@@ -180,7 +195,8 @@ public final class GameStore: Sendable {
             }
         }
         if !commit.collections.isEmpty { tell(commit) }
-        if !commit.rows.isEmpty { savedHook.withLock { $0 }?() }
+        if !commit.rows.isEmpty { savedHook.withLock { $0?.notify }?() }
+        if isWritten { checkpoints?.committed(self) }
         return value
     }
 
@@ -205,9 +221,8 @@ public final class GameStore: Sendable {
 
     /// A value of a row.
     package func decode<Game: Persistable>(_ type: Game.Type, _ row: StoredGame) throws(StoreError) -> Game {
-        try StoreReader(
-            connection: writer.connection, memory: memory, schemaVersion: schemaVersion, upgrade: upgrade
-        ).decode(type, row)
+        defer { keepDamagedAside() }
+        return try reader(writer.connection).decode(type, row)
     }
 
     /// The names of the collections that have games.
@@ -241,7 +256,22 @@ public final class GameStore: Sendable {
         return raw["timestamp"]?.string.flatMap { DateText.microseconds($0) }
     }
 
+    /// Reads a row or two: on the connection that writes if it is free, so that the first look after an opening does not
+    /// wait for a second connection.
+    private func readBriefly<Value>(_ body: (StoreReader) throws -> Value) throws -> Value {
+        defer { keepDamagedAside() }
+        do {
+            if readers != nil, let value = try writer.lockedIfFree({ try body(reader(writer.connection)) }) {
+                return value
+            }
+        } catch {
+            throw noticed(error)
+        }
+        return try read(body)
+    }
+
     func read<Value>(_ body: (StoreReader) throws -> Value) throws -> Value {
+        defer { keepDamagedAside() }
         do {
             guard let readers else { return try writer.locked { try body(reader(writer.connection)) } }
             return try readers.use { try body(reader($0)) }
@@ -251,7 +281,9 @@ public final class GameStore: Sendable {
     }
 
     private func reader(_ connection: SQLiteConnection) -> StoreReader {
-        StoreReader(connection: connection, memory: memory, schemaVersion: schemaVersion, upgrade: upgrade)
+        StoreReader(
+            connection: connection, memory: memory, schemaVersion: schemaVersion, upgrade: upgrade, damaged: damagedKeys
+        )
     }
 
     /// Takes note of damage for the next opening.
@@ -263,9 +295,11 @@ public final class GameStore: Sendable {
     }
 
     private func raiseSchemaVersion(_ migrate: ((StoreTransaction, Int) throws -> Void)?) throws {
+        let stored = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'schema_version'"
+        if try writer.locked({ try writer.connection.integer(stored) }) == Int64(schemaVersion) { return }
         try write { transaction in
             let connection = transaction.connection
-            let known = try connection.integer("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'schema_version'")
+            let known = try connection.integer(stored)
             if let known {
                 guard known <= Int64(schemaVersion) else {
                     throw StoreError(

@@ -76,6 +76,9 @@ final class SQLiteConnection {
     /// How many rows the last statement has changed.
     var changes: Int { Int(sqlite3_changes(handle)) }
 
+    /// How many rows were changed since the opening.
+    var totalChanges: Int64 { sqlite3_total_changes64(handle) }
+
     /// Whether the file that was opened is no longer at its path: removed, renamed, or another one put in its place.
     var hasFileMoved: Bool {
         var hasMoved: Int32 = 0

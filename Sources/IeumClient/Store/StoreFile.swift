@@ -6,38 +6,63 @@ struct StoreFile {
     /// `application_id` of a store: "IEUM".
     static let applicationID: Int64 = 0x4945_554D
     /// `user_version`: the format of the tables.
-    static let format: Int64 = 1
-    /// A file up to this size is looked through as a whole when it is opened.
-    static let checkedBytes: Int64 = 4 << 20
-
-    /// The tables; those of the sync engine are its own.
-    static let schema = """
-        CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-        CREATE TABLE games (
-            collection TEXT NOT NULL, id TEXT NOT NULL, state BLOB, timestamp INTEGER NOT NULL,
-            schema INTEGER NOT NULL, saved INTEGER NOT NULL, stamp INTEGER, base INTEGER, device BLOB,
-            unsent INTEGER NOT NULL, change INTEGER NOT NULL, PRIMARY KEY (collection, id));
-        CREATE INDEX games_latest ON games (collection, timestamp, id, change) WHERE state IS NOT NULL;
-        CREATE INDEX games_changed ON games (collection, change);
-        INSERT INTO meta (key, value) VALUES ('change', 0);
-
-        """
+    static let format: Int64 = 2
+    /// A file up to this size is looked through as a whole when it is opened; a greater one later, see ``inspect()``.
+    static let checkedBytes: Int64 = 256 << 10
+    /// The key in `meta` under which the store's own name is. It is looked for in the bytes of a file without a header.
+    static let storeKey = "ieum.store"
 
     let path: String
 
+    /// A file that was opened.
+    struct Opened {
+        var connection: SQLiteConnection
+        var mark: StoreMark?
+        /// The store's own name, for the mark.
+        var store: UUID
+        var damage: StoreDamage?
+        var openFile: OpenFile?
+        /// Whether it was too large to be looked through.
+        var isLarge = false
+    }
+
     /// Opens the file for writing, or makes it; a damaged one is set aside first.
-    /// - Returns: the connection, and where the damaged file went.
-    func open(busyMilliseconds: Int32) throws(StoreError) -> (SQLiteConnection, aside: String?) {
-        let found = inode
-        do throws(StoreError) {
-            return (try connect(busyMilliseconds), nil)
-        } catch {
-            guard error.kind == .damaged, path != ":memory:" else { throw error }
-            // Another process may have set it aside, and begun a new one, by now.
-            guard found == inode else { return (try connect(busyMilliseconds), nil) }
-            let aside = try setAside()
-            return (try connect(busyMilliseconds), aside)
+    func open(busyMilliseconds: Int32) throws(StoreError) -> Opened {
+        guard path != ":memory:" else {
+            let connection = try connect(busyMilliseconds, isOurs: false)
+            return Opened(connection: connection, store: try Self.store(in: connection) ?? UUID())
         }
+        let (mark, isMarkNew) = try openMark()
+        mark?.lock()
+        defer { mark?.unlock() }
+        do throws(StoreError) {
+            return try open(busyMilliseconds, mark)
+        } catch {
+            if error.kind == .foreign, isMarkNew { _ = unlink(path + StoreMark.suffix) }
+            throw error
+        }
+    }
+
+    private func open(_ busyMilliseconds: Int32, _ mark: StoreMark?) throws(StoreError) -> Opened {
+        let known = mark?.read()
+        var damage: StoreDamage?
+        if case .damaged(let reason) = look(known) {
+            damage = try setAside(damaged(reason))
+        }
+        var connection: SQLiteConnection
+        do throws(StoreError) {
+            connection = try connect(busyMilliseconds, isOurs: isOurs(known))
+            if damage == nil { damage = try missingSaves(connection, known) }
+        } catch {
+            guard error.kind == .damaged else { throw error }
+            damage = try setAside(error)
+            connection = try connect(busyMilliseconds, isOurs: true)
+        }
+        let opened = Opened(
+            connection: connection, mark: mark, store: try Self.store(in: connection) ?? UUID(), damage: damage,
+            openFile: OpenFile(path), isLarge: try Self.size(of: connection) > Self.checkedBytes)
+        mark?.write(StoreMark.Content(store: opened.store, change: try Self.lastChange(in: connection)))
+        return opened
     }
 
     /// Another connection to the file, for reading.
@@ -49,29 +74,56 @@ struct StoreFile {
         return connection
     }
 
-    /// Notes that damage was met, so that the next opening looks through the whole file.
-    func suspectDamage() {
-        _ = FileManager.default.createFile(atPath: path + suspicion, contents: nil)
+    /// Looks through the whole file, and takes note of damage for the next opening.
+    func inspect(_ connection: SQLiteConnection) throws(StoreError) {
+        guard try connection.text("PRAGMA quick_check(1)") != "ok" else { return }
+        suspectDamage()
     }
 
-    private var inode: UInt64? {
-        var status = stat()
-        return stat(path, &status) == 0 ? UInt64(status.st_ino) : nil
+    /// Notes that damage was met, so that the next opening looks through the whole file.
+    func suspectDamage() {
+        guard path != ":memory:" else { return }
+        let descriptor = Glibc.open(path + suspicion, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// Whether damage was met.
+    var isSuspected: Bool { access(path + suspicion, F_OK) == 0 }
+
+    /// The number of the last change that was made.
+    static func lastChange(in connection: SQLiteConnection) throws(StoreError) -> Int64 {
+        try connection.integer("SELECT max(change) FROM games") ?? 0
+    }
+
+    private static func size(of connection: SQLiteConnection) throws(StoreError) -> Int64 {
+        let pages = try connection.integer("PRAGMA page_count") ?? 0
+        return pages.multipliedReportingOverflow(by: try connection.integer("PRAGMA page_size") ?? 0).partialValue
     }
 
     private var suspicion: String { "-damaged" }
 
-    private func connect(_ busyMilliseconds: Int32) throws(StoreError) -> SQLiteConnection {
-        try refuseOtherFiles()
+    /// The mark, which is made only beside what is, or is to be, a store.
+    private func openMark() throws(StoreError) -> (mark: StoreMark?, isNew: Bool) {
+        if let mark = StoreMark(of: path, makes: false) { return (mark, false) }
+        if case .foreign(let reason) = look(nil) { throw foreign(reason) }
+        return (StoreMark(of: path, makes: true), true)
+    }
+
+    private func connect(_ busyMilliseconds: Int32, isOurs: Bool) throws(StoreError) -> SQLiteConnection {
+        if path != ":memory:" {
+            if case .foreign(let reason) = look(isOurs ? StoreMark.Content(store: UUID(), change: 0) : nil) {
+                throw foreign(reason)
+            }
+            // SQLite gives the log and the shared memory the file's mode: nobody else's business what a player plays.
+            let descriptor = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            if descriptor >= 0 { close(descriptor) }
+        }
         let connection = try SQLiteConnection(
             path: path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, busyMilliseconds: busyMilliseconds)
         guard sqlite3_db_readonly(connection.handle, "main") != 1 else {
             throw StoreError(sqlite: SQLITE_READONLY, message: nil, path: path, context: "open")
         }
-        try connection.script("PRAGMA synchronous = FULL")
-        let id = try connection.integer("PRAGMA application_id") ?? 0
-        let objects = try connection.integer("SELECT count(*) FROM sqlite_master")
-        let isNew = id == 0 && objects == 0
+        let (id, isNew) = try identity(connection, isOurs: isOurs)
         guard id == Self.applicationID || isNew else { throw foreign("it is another program's database") }
         let format = try connection.integer("PRAGMA user_version") ?? 0
         guard format <= Self.format else {
@@ -79,28 +131,34 @@ struct StoreFile {
                 .newerFormat, "\(path) has format \(format), and this library knows formats up to \(Self.format)",
                 hint: "Update the app. The file was left as it is.")
         }
-        try connection.script("PRAGMA journal_mode = WAL")
-        if isNew { try makeTables(connection) }
+        try connection.script("PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL")
+        if isNew || format < Self.format { try makeTables(connection) }
         try check(connection)
         return connection
     }
 
-    private func makeTables(_ connection: SQLiteConnection) throws(StoreError) {
-        try connection.script("BEGIN IMMEDIATE")
-        // Another process may have been faster.
-        if try connection.integer("PRAGMA application_id") != Self.applicationID {
-            try connection.script(Self.schema + SyncTables.schema)
-            try connection.script(
-                "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(Self.format)")
+    /// Whose database it is, and whether there is nothing in it yet.
+    private func identity(
+        _ connection: SQLiteConnection, isOurs: Bool
+    ) throws(StoreError) -> (id: Int64, isNew: Bool) {
+        do throws(StoreError) {
+            let id = try connection.integer("PRAGMA application_id") ?? 0
+            guard id != Self.applicationID else { return (id, false) }
+            let objects = try connection.integer("SELECT count(*) FROM sqlite_master") ?? 0
+            return (id, id == 0 && objects == 0)
+        } catch {
+            // Somebody else's database may be damaged, too: that is not ours to set aside.
+            guard error.kind != .damaged || isOurs else {
+                throw foreign("it is a damaged database of nobody knows whom")
+            }
+            throw error
         }
-        try connection.script("COMMIT")
     }
 
     /// Looks for damage: through the whole file if it is small or suspected, else where the store begins to read.
     private func check(_ connection: SQLiteConnection) throws(StoreError) {
-        let isSuspected = FileManager.default.fileExists(atPath: path + suspicion)
-        let size =
-            (try connection.integer("PRAGMA page_count") ?? 0) * (try connection.integer("PRAGMA page_size") ?? 0)
+        let isSuspected = path != ":memory:" && isSuspected
+        let size = try Self.size(of: connection)
         if isSuspected || size <= Self.checkedBytes {
             let verdict = try connection.text("PRAGMA quick_check(1)")
             guard verdict == "ok" else { throw damaged(verdict ?? "no answer") }
@@ -119,20 +177,30 @@ struct StoreFile {
                 throw error.sqlite?.code == SQLITE_ERROR ? damaged(error.message) : error
             }
         }
-        if isSuspected { try? FileManager.default.removeItem(atPath: path + suspicion) }
+        if isSuspected { _ = unlink(path + suspicion) }
     }
 
-    /// Refuses what is no database, so that nobody's photo is set aside.
-    private func refuseOtherFiles() throws(StoreError) {
-        guard path != ":memory:", let file = FileHandle(forReadingAtPath: path) else { return }
-        defer { try? file.close() }
-        guard let head = try? file.read(upToCount: 100), !head.isEmpty else { return }
-        let bytes = [UInt8](head)
-        if bytes.starts(with: Array("SQLite format 3\0".utf8)) { return }
-        let id = bytes.count >= 72 ? bytes[68..<72].reduce(0) { $0 << 8 | Int64($1) } : 0
-        // A store whose first bytes were hit, or whose first page was never written.
-        if id == Self.applicationID || bytes.allSatisfy({ $0 == 0 }) { throw damaged("its header is") }
-        throw foreign("it is no SQLite database")
+    /// Compares the file with its mark. Where saves are missing, nothing that is there is given up; but the pages may be of
+    /// different moments, and so the whole file is looked through, and the server's changes are to be read from the start.
+    private func missingSaves(
+        _ connection: SQLiteConnection, _ mark: StoreMark.Content?
+    ) throws(StoreError) -> StoreDamage? {
+        guard let mark, try Self.store(in: connection) == mark.store else { return nil }
+        let last = try Self.lastChange(in: connection)
+        guard last < mark.change else { return nil }
+        let verdict = try connection.text("PRAGMA integrity_check(1)")
+        guard verdict == "ok" else { throw damaged(verdict ?? "no answer") }
+        let log = path + "-wal"
+        let copy = asideName + "-wal"
+        let isKept = access(log, F_OK) == 0 && (try? FileManager.default.copyItem(atPath: log, toPath: copy)) != nil
+        try connection.run("UPDATE meta SET value = '0' WHERE key = 'cursor'")
+        return StoreDamage(
+            extent: .lastSaves, message: "\(path) ends at change \(last), and had \(mark.change)",
+            copy: isKept ? URL(fileURLWithPath: copy) : nil)
+    }
+
+    private static func store(in connection: SQLiteConnection) throws(StoreError) -> UUID? {
+        try connection.text("SELECT value FROM meta WHERE key = ?", .text(storeKey)).flatMap { UUID(uuidString: $0) }
     }
 
     private func foreign(_ reason: String) -> StoreError {
@@ -144,10 +212,14 @@ struct StoreFile {
         StoreError(sqlite: SQLITE_CORRUPT, message: reason, path: path, context: "open")
     }
 
-    /// Renames the file and what belongs to it.
-    private func setAside() throws(StoreError) -> String {
+    private var asideName: String {
         let time = (DateText.text(Date()) ?? "").filter { $0.isNumber || $0 == "T" }.prefix(21)
-        let aside = "\(path).damaged-\(time)Z"
+        return "\(path).damaged-\(time)Z"
+    }
+
+    /// Renames the file and what belongs to it. The mark's lock is held: no other opening is in between.
+    private func setAside(_ error: StoreError) throws(StoreError) -> StoreDamage {
+        let aside = asideName
         guard rename(path, aside) == 0 || errno == ENOENT else {
             throw StoreError(
                 .damaged, "\(path) is damaged, and cannot be set aside: \(String(cString: strerror(errno)))",
@@ -155,6 +227,6 @@ struct StoreFile {
         }
         for suffix in ["-wal", "-shm"] { _ = rename(path + suffix, aside + suffix) }
         _ = unlink(path + suspicion)
-        return aside
+        return StoreDamage(extent: .wholeFile, message: error.message, copy: URL(fileURLWithPath: aside))
     }
 }

@@ -11,6 +11,7 @@ struct StoreReader {
     let memory: StateMemory
     let schemaVersion: Int32
     let upgrade: StateUpgrade?
+    let damaged: DamagedKeys
 
     func latest<Game: Persistable>(_ type: Game.Type) throws(StoreError) -> Game? {
         try first(
@@ -56,7 +57,12 @@ struct StoreReader {
 
     func decode<Game: Persistable>(_ type: Game.Type, _ row: StoredGame) throws(StoreError) -> Game {
         let key = try Game.key(row.id)
-        return try StateCoder.decode(type, id: row.id, current(key, row.state, schema: row.schema))
+        do throws(StoreError) {
+            return try StateCoder.decode(type, id: row.id, current(key, row.state, schema: row.schema))
+        } catch {
+            if error.kind == .invalidState { damaged.note(key) }
+            throw error
+        }
     }
 
     /// A state of this app's schema.

@@ -139,6 +139,10 @@ extension SyncTables {
 
     func add(_ push: Push, _ error: WireError) throws {
         guard let own = try own() else { return }
+        // Told once more, and in place of what nobody has heard yet.
+        try connection.run(
+            "DELETE FROM conflicts WHERE outcome = 'refused' AND collection = ? AND id = ?",
+            [.text(push.game.collection), .text(push.game.id)])
         let saved = push.saved ?? .earliest
         let header = GameHeader(
             revision: 0, saved: saved, stamp: saved, device: own, schema: push.schema, base: push.base)

@@ -16,7 +16,9 @@ final class SyncTables {
         CREATE TABLE IF NOT EXISTS conflicts (
             event INTEGER PRIMARY KEY AUTOINCREMENT, is_open INTEGER NOT NULL, collection TEXT NOT NULL, id TEXT NOT NULL,
             outcome TEXT NOT NULL, rival INTEGER, mine BLOB NOT NULL, other BLOB, error BLOB);
-        CREATE INDEX IF NOT EXISTS games_unsent ON games (saved, unsent) WHERE unsent IN (1, 2);
+        CREATE TABLE IF NOT EXISTS damaged (
+            collection TEXT NOT NULL, id TEXT NOT NULL, found INTEGER NOT NULL, schema INTEGER NOT NULL, state BLOB NOT NULL,
+            is_open INTEGER NOT NULL, PRIMARY KEY (collection, id, found)) WITHOUT ROWID;
         """
 
     let connection: SQLiteConnection
@@ -24,10 +26,16 @@ final class SyncTables {
     let timestamp: ([UInt8]) -> Int64?
     /// The collections whose visible rows have changed.
     var changed: Set<String> = []
+    /// The next number of a visible change.
+    let nextChange: () throws -> Int64
 
-    init(connection: SQLiteConnection, timestamp: @escaping ([UInt8]) -> Int64?) {
+    init(
+        connection: SQLiteConnection, timestamp: @escaping ([UInt8]) -> Int64?,
+        nextChange: @escaping () throws -> Int64
+    ) {
         self.connection = connection
         self.timestamp = timestamp
+        self.nextChange = nextChange
     }
 
     // MARK: Where things stand
@@ -37,16 +45,21 @@ final class SyncTables {
         point.unanswered = Int(try integer("SELECT count(*) FROM inflight"))
         point.waiting = Int(
             try integer(
-                "SELECT (SELECT count(*) FROM games WHERE unsent IN (1, 2)) - (SELECT count(*) FROM inflight)"))
+                """
+                SELECT (SELECT count(*) FROM games WHERE unsent <> 0 AND unsent IN (1, 2))
+                     - (SELECT count(*) FROM inflight)
+                """))
         let lookUps = try lookUps(limit: .max).count
         point.waiting = max(0, point.waiting - lookUps)
-        let open = try integer("SELECT count(*) FROM conflicts WHERE is_open = 1")
+        let open = try integer(
+            "SELECT (SELECT count(*) FROM conflicts WHERE is_open = 1) + (SELECT count(*) FROM damaged WHERE is_open = 1)"
+        )
         point.hasErrands = lookUps > 0 || open > 0
         point.lastEvent = try integer("SELECT coalesce(max(event), 0) FROM conflicts WHERE is_open = 0")
         return point
     }
 
-    func meet(_ signIn: SignIn, epoch: UUID, clockOffset: Int64) throws -> SyncPoint {
+    func meet(_ signIn: SignIn, epoch: UUID, clockOffset: Int64, offersRefused: Bool) throws -> SyncPoint {
         let player = signIn.player.description
         if let known = try meta("player"), known != player, let id = PlayerID(known),
             try integer("SELECT count(*) FROM games") > 0
@@ -56,13 +69,30 @@ final class SyncTables {
         try setMeta("player", player)
         try setMeta("device", signIn.device.description)
         if try meta("clock_offset") == nil, clockOffset != 0 {
-            try forEach("SELECT collection, id FROM games WHERE unsent = 1") { $0.correctClock(by: clockOffset) }
+            try forEach("SELECT collection, id FROM games WHERE unsent <> 0 AND unsent = 1") {
+                $0.correctClock(by: clockOffset)
+            }
         }
         try setMeta("clock_offset", String(clockOffset))
+        if offersRefused {
+            try forEach("SELECT collection, id FROM games WHERE unsent <> 0 AND unsent = 3") { $0.offerAgain() }
+        }
         let known = try meta("epoch")
         if known == nil { try setMeta("epoch", epoch.uuidString.lowercased()) }
         if let known, UUID(uuidString: known) != epoch { return try startOver(epoch: epoch) }
         return try syncPoint()
+    }
+
+    /// Makes the games another player's: from now on they are to be offered, as if that player had always played them here.
+    /// - Returns: whether they were not that player's before.
+    func give(to player: PlayerID) throws -> Bool {
+        guard let known = try meta("player"), known != player.description else { return false }
+        try setMeta("player", player.description)
+        try setMeta("cursor", "0")
+        try connection.run("DELETE FROM meta WHERE key IN ('epoch', 'device')")
+        try forEach("SELECT collection, id FROM games") { $0.give() }
+        try connection.run("UPDATE conflicts SET is_open = 0 WHERE is_open = 1")
+        return true
     }
 
     func startOver(epoch: UUID) throws -> SyncPoint {
@@ -90,9 +120,9 @@ final class SyncTables {
         var pushes: [Push] = []
         var size = 0
         let waiting = """
-            SELECT collection, id FROM games AS g WHERE unsent IN (1, 2)
+            SELECT collection, id FROM games AS g WHERE unsent <> 0 AND unsent IN (1, 2)
                AND NOT EXISTS (SELECT 1 FROM inflight AS i WHERE i.collection = g.collection AND i.id = g.id)
-             ORDER BY saved
+             ORDER BY unsent, rowid
             """
         for key in try keys(waiting, limit: limit + lookUps(limit: .max).count)
         where pushes.count < limit && (size < bytes || pushes.isEmpty) {
@@ -155,6 +185,12 @@ final class SyncTables {
         ) {
             if let key = $0.key(0, 1) { errands.append(.fetch(key, $0.integer(2))) }
         }
+        try connection.rows(
+            "SELECT DISTINCT collection, id FROM damaged WHERE is_open = 1 LIMIT ?",
+            [.integer(Int64(limit - errands.count))]
+        ) {
+            if let key = $0.key(0, 1) { errands.append(.replace(key)) }
+        }
         return errands + (try lookUps(limit: limit - errands.count))
     }
 
@@ -168,6 +204,14 @@ final class SyncTables {
             var version: GameVersion?
             if case .found(let found) = result { version = found }
             try closeConflicts(key, revision, version)
+        case .replace(let key):
+            if case .found(let head?) = result, var game = try read(key), isDamaged(game) {
+                let isChanged = game.replace(with: head)
+                try write(game, isChanged: isChanged)
+            }
+            try connection.run(
+                "UPDATE damaged SET is_open = 0 WHERE collection = ? AND id = ?",
+                [.text(key.collection), .text(key.id)])
         }
         return try syncPoint()
     }
@@ -183,6 +227,31 @@ final class SyncTables {
             guard let game = try read(key), game.needsLookUp(as: own), let device = game.device else { return nil }
             return .lookUp(key, device, game.saved)
         }
+    }
+
+    /// Keeps a state's bytes when they are no JSON any more and the server has the game: it is to be fetched again.
+    /// - Returns: whether there is something to fetch.
+    func keepAsideIfDamaged(_ key: GameKey, at now: Timestamp) throws -> Bool {
+        guard var game = try read(key), isDamaged(game), let state = game.state else { return false }
+        guard
+            try connection.integer(
+                "SELECT count(*) FROM damaged WHERE collection = ? AND id = ? AND is_open = 1", .text(key.collection),
+                .text(key.id)) == 0
+        else { return true }
+        try connection.run(
+            "INSERT OR REPLACE INTO damaged (collection, id, found, schema, state, is_open) VALUES (?, ?, ?, ?, ?, 1)",
+            [
+                .text(key.collection), .text(key.id), .integer(now.microseconds), .integer(Int64(game.schema)),
+                .bytes(state),
+            ])
+        if game.isNoLongerToBeProven() { try write(game) }
+        return true
+    }
+
+    /// Whether what is stored cannot be what was once stored. What the server does not have is left to the app.
+    private func isDamaged(_ game: HeldGame) -> Bool {
+        guard let state = game.state, game.standing == .synced || game.standing == .unproven else { return false }
+        return (try? RawJSON(checking: state)) == nil
     }
 
     // MARK: Values beside the rows
@@ -220,12 +289,5 @@ final class SyncTables {
             change(&game)
             if game != old { try write(game) }
         }
-    }
-
-    /// The next number of a visible change, from the counter that the store uses, too.
-    func nextChange() throws -> Int64 {
-        let next = (Int64(try meta("change") ?? "") ?? 0) + 1
-        try setMeta("change", String(next))
-        return next
     }
 }

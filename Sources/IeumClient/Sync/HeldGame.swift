@@ -220,6 +220,38 @@ package struct HeldGame: Hashable, Sendable {
         if let base = sending?.base, base > 0 { sending?.base = nil }
     }
 
+    /// The state is damaged, and the head was fetched to take its place.
+    /// - Returns: whether the app sees something else now.
+    package mutating func replace(with head: GameVersion) -> Bool {
+        guard standing == .synced else { return false }
+        if case .revision(let seen) = base, head.header.revision < seen { return false }
+        return show(head)
+    }
+
+    /// A damaged state is not offered to anybody: whatever the server has takes its place.
+    /// - Returns: whether that changes anything.
+    package mutating func isNoLongerToBeProven() -> Bool {
+        guard standing == .unproven else { return false }
+        (standing, base, unseen) = (.synced, .earlierEpoch, nil)
+        return true
+    }
+
+    /// What the server did not take is offered once more: it may take it now.
+    package mutating func offerAgain() {
+        if standing == .refused { standing = .edited }
+    }
+
+    /// The game is another player's from now on: nothing is known of what that player's account has of it.
+    package mutating func give() {
+        (sending, unseen, base) = (nil, nil, .earlierEpoch)
+        guard state != nil else {
+            // A deletion is not carried into the other account.
+            standing = .synced
+            return
+        }
+        (standing, device) = (.edited, nil)
+    }
+
     private mutating func show(_ head: GameVersion) -> Bool {
         let isChanged = state != head.state || schema != head.header.schema
         state = head.state

@@ -15,7 +15,7 @@ extension SyncCore {
 
         // Each of these is answered, `storageFailed` included, before the next is carried out.
         /// Tell the storage who is signed in; then `met`.
-        case meet(SignIn, epoch: UUID, clockOffset: Int64)
+        case meet(SignIn, epoch: UUID, clockOffset: Int64, offersRefused: Bool)
         /// Read what is under way; then `unanswered`.
         case readUnanswered
         /// Take states to be sent; then `taken`.
@@ -45,7 +45,8 @@ extension SyncCore {
 
     /// Why waiting is over without all being synced.
     enum WaitFailure: Hashable, Sendable {
-        case stopped, signedOut
+        case stopped, signedOut, otherPlayer
+        case storage(String)
     }
 }
 

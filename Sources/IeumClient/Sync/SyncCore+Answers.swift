@@ -76,6 +76,7 @@ extension SyncCore {
         backoff.reset()
         round.pushed += 1
         round.lastRevision = max(round.lastRevision, answer.receipt.revision, answer.receipt.head?.revision ?? 0)
+        if answer.receipt.revision > point.cursor { round.ownAhead.insert(answer.receipt.revision) }
         // One transaction for what came together; what the app is told in between does not part it.
         let last = actions.lastIndex { !$0.isTold }
         if let last, case .acknowledge(let earlier) = actions[last] {
@@ -90,7 +91,7 @@ extension SyncCore {
         store(.apply(page, since: since))
         guard !page.hasMore else { return round.mustPull = true }
         round.hasPulled = true
-        trouble = nil
+        (trouble, storageTrouble) = (nil, nil)
         for (id, pull) in waiters where pull <= number { waiters[id] = 0 }
     }
 
@@ -108,7 +109,7 @@ extension SyncCore {
         _ errand: SyncErrand, _ lines: [ServerLine], at now: SyncMoment
     ) throws(ClientError) {
         switch errand {
-        case .fetch(let game, _):
+        case .fetch(let game, _), .replace(let game):
             guard case .game(let version)? = lines.first, version.game == game else {
                 throw .protocolViolation("it answers with another game than was asked for")
             }
@@ -163,6 +164,8 @@ extension SyncCore {
     /// Tells the status when it is another than before, and lets those go who waited for it.
     mutating func publish() {
         let status = currentStatus
+        // While the storage is at work, what is known of what is left is behind.
+        if case .syncing = status, case .syncing = self.status, storing > 0 { return }
         if status != self.status {
             self.status = status
             if case .tell(.syncing)? = actions.last, case .syncing = status {
@@ -175,7 +178,7 @@ extension SyncCore {
         guard status == .upToDate else { return }
         backoff.reset()
         storageBackoff.reset()
-        round.pushed = 0
+        (round.pushed, round.ownPassed, round.ownAhead) = (0, 0, [])
         round.pulledFrom = point.cursor
         for id in waiters.filter({ $0.value == 0 }).keys.sorted() {
             waiters[id] = nil
@@ -191,6 +194,8 @@ extension SyncCore {
         case .ready:
             guard round.pausedUntil == nil else { return .offline }
             let leftToPull = max(0, round.lastRevision - point.cursor)
+            let own = Int64(round.ownAhead.count { $0 <= round.lastRevision })
+            let passed = point.cursor - round.pulledFrom - Int64(round.ownPassed)
             let isDone =
                 storing == 0 && round.hasPulled && round.isWatching && !round.isPulling && !round.mustPull
                 && !round.mustResend
@@ -199,7 +204,7 @@ extension SyncCore {
             return .syncing(
                 SyncProgress(
                     pushed: round.pushed, leftToPush: point.waiting + point.unanswered,
-                    pulled: max(0, point.cursor - round.pulledFrom), leftToPull: leftToPull))
+                    pulled: max(0, passed), leftToPull: max(0, leftToPull - own)))
         }
     }
 }

@@ -26,7 +26,10 @@ extension SyncCore {
         guard let epoch = session?.greeting?.epoch else { return }
         round.lastRevision = max(round.lastRevision, signIn.revision)
         phase = .meeting
-        store(.meet(signIn, epoch: epoch, clockOffset: round.clockOffset))
+        store(
+            .meet(
+                signIn, epoch: epoch, clockOffset: round.clockOffset,
+                offersRefused: limits != session?.greeting.map(Limits.init)))
     }
 
     mutating func connectionFailed(_ error: ClientError, at now: SyncMoment) {
@@ -45,10 +48,13 @@ extension SyncCore {
     mutating func signOut(_ reason: SyncSignOut) {
         dropConnection()
         phase = .signedOut
+        signOutReason = reason
         publish()
         actions.append(.tellSignedOut(reason))
-        failWaiters(.signedOut)
+        failWaiters(signOutFailure)
     }
+
+    var signOutFailure: WaitFailure { signOutReason == .otherPlayer ? .otherPlayer : .signedOut }
 
     mutating func failWaiters(_ failure: WaitFailure) {
         for id in waiters.keys.sorted() { actions.append(.finishWaiter(id, failure)) }
@@ -132,6 +138,7 @@ extension SyncCore {
         let command: Command =
             switch errand {
             case .fetch(let game, let revision): .get(game, revision: revision)
+            case .replace(let game): .get(game, revision: nil)
             case .lookUp(let game, _, _): .history(game, before: before, limit: settings.pageSize)
             }
         send(command, .errand(errand, before: before), patience: settings.patience, at: now)

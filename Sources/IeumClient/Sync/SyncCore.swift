@@ -7,7 +7,7 @@ import Wire
 /// where an action says so. Afterwards the shell sets one timer to ``deadline``. Times are arguments, and the random numbers
 /// come from a seed.
 ///
-/// One connection goes through: greeting, login, ``SyncStorage/meet(_:epoch:clockOffset:)`` (a new epoch starts over there),
+/// One connection goes through: greeting, login, ``SyncStorage/meet(_:epoch:clockOffset:offersRefused:)`` (a new epoch starts over there),
 /// what was under way once more, pull to the end, watch; then pushes, pulls and heartbeats as they come.
 struct SyncCore: Sendable {
     /// Where the talk with the server is.
@@ -35,8 +35,15 @@ struct SyncCore: Sendable {
     var phase = Phase.idle
     /// Where the storage stands.
     var point = SyncPoint()
-    /// The last trouble; nil once all is well.
+    /// The last trouble of the connection's; nil once all is well.
     var trouble: ClientError?
+    /// The last trouble of the storage's; nil once all is well.
+    var storageTrouble: String?
+    /// Why the device is signed out.
+    var signOutReason: SyncSignOut?
+    /// What the last server that let this device in takes. One that takes something else, and the first one after a start,
+    /// is offered again what was refused.
+    var limits: Limits?
     var status = SyncStatus.offline
 
     var session: ClientSession?
@@ -61,6 +68,20 @@ struct SyncCore: Sendable {
         backoff = settings.backoff
         storageBackoff = settings.backoff
         random = SplitMix64(seed: seed)
+    }
+
+    /// How much a server takes.
+    struct Limits: Hashable, Sendable {
+        var stateBytes: Int
+        var lineBytes: Int
+
+        init(_ greeting: Greeting) { (stateBytes, lineBytes) = (greeting.maxStateBytes, greeting.maxLineBytes) }
+    }
+
+    /// What keeps the engine from its work, for people; nil: nothing.
+    var problem: SyncError? {
+        if phase == .signedOut, signOutReason == .otherPlayer { return .otherPlayer }
+        return storageTrouble.map { .storage($0) } ?? trouble.map { SyncError($0) }
     }
 
     /// What belongs to one connection, once it is signed in.
@@ -88,6 +109,9 @@ struct SyncCore: Sendable {
         /// For the progress: acknowledged, and where the cursor was, since all was well.
         var pushed = 0
         var pulledFrom: Revision = 0
+        /// Of this device's own versions, those that the cursor has not passed, and how many it has: they are no news.
+        var ownAhead: Set<Revision> = []
+        var ownPassed = 0
         /// What the app asked while the connection was made.
         var questions: [Question] = []
     }
@@ -135,6 +159,7 @@ struct SyncCore: Sendable {
     mutating func start(_ point: SyncPoint, at now: SyncMoment) {
         guard phase == .idle || phase == .signedOut else { return }
         self.point = point
+        (storageTrouble, signOutReason, limits) = (nil, nil, nil)
         backoff.reset()
         storageBackoff.reset()
         connect(at: now)
@@ -178,7 +203,7 @@ struct SyncCore: Sendable {
     mutating func wait(_ id: WaiterID, at now: SyncMoment) {
         switch phase {
         case .idle: return actions.append(.finishWaiter(id, .stopped))
-        case .signedOut: return actions.append(.finishWaiter(id, .signedOut))
+        case .signedOut: return actions.append(.finishWaiter(id, signOutFailure))
         case .waiting, .greeting, .signingIn, .meeting, .ready: break
         }
         waiters[id] = pullsBegun + 1
@@ -255,16 +280,22 @@ struct SyncCore: Sendable {
     mutating func stored(_ point: SyncPoint, at now: SyncMoment) {
         storing -= 1
         self.point = point
+        if !round.ownAhead.isEmpty {
+            let ahead = round.ownAhead.filter { $0 > point.cursor }
+            round.ownPassed += round.ownAhead.count - ahead.count
+            round.ownAhead = ahead
+        }
         advance(at: now)
     }
 
-    /// The answer to ``Action/meet(_:epoch:clockOffset:)``.
+    /// The answer to ``Action/meet(_:epoch:clockOffset:offersRefused:)``.
     mutating func met(_ result: Result<SyncPoint, SyncStorageError>, at now: SyncMoment) {
         storing -= 1
         guard phase == .meeting else { return }
         switch result {
         case .success(let point):
             self.point = point
+            limits = session?.greeting.map(Limits.init)
             phase = .ready
             round.mustResend = true
             round.pulledFrom = point.cursor
@@ -307,10 +338,12 @@ struct SyncCore: Sendable {
     }
 
     /// The storage could not do what it was asked to: the disk is full, or another process holds it. What was not written is
-    /// asked for again on another connection. The answer to any of the storage's actions.
-    mutating func storageFailed(at now: SyncMoment) {
+    /// asked for again on another connection; who waits is told. The answer to any of the storage's actions.
+    mutating func storageFailed(_ reason: String, at now: SyncMoment) {
         storing -= 1
         guard phase != .idle, phase != .signedOut else { return }
+        storageTrouble = reason
+        failWaiters(.storage(reason))
         dropConnection()
         phase = .waiting(until: now.instant + storageBackoff.next(atLeast: nil, using: &random))
         publish()

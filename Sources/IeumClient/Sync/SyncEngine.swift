@@ -35,13 +35,13 @@ public final class SyncEngine: Sendable {
             on: thread, server: address, storage: storage, hub: hub,
             core: SyncCore(token: token, settings: settings, seed: seed))
         self.runner = runner
-        storage.whenSaved { runner.announceSave() }
+        storage.whenSaved(for: runner) { runner.announceSave() }
         start()
     }
 
     deinit {
-        storage.whenSaved(nil)
         let runner = runner
+        storage.whenSaved(for: runner, nil)
         thread.post { runner.end() }
         hub.end()
     }
@@ -89,8 +89,10 @@ public final class SyncEngine: Sendable {
     }
 
     /// Waits until the server has acknowledged, or refused, everything saved before the call, and everything that the server
-    /// has at the time of the call is here. Offline, or while the store cannot be written, it waits on.
-    /// - Throws: ``SyncError/stopped``, ``SyncError/signedOut``, `CancellationError`.
+    /// has at the time of the call is here. Offline it waits on.
+    /// - Throws: ``SyncError/stopped``, ``SyncError/signedOut``, ``SyncError/otherPlayer``; ``SyncError/storage(_:)`` when the
+    ///   store cannot be read or written, e.g. because the disk is full (the engine tries again all the same);
+    ///   `CancellationError`.
     public func waitUntilSynced() async throws {
         let (thread, runner) = (thread, runner)
         try await hub.wait { id in
@@ -128,8 +130,14 @@ public final class SyncEngine: Sendable {
 
     /// Makes an earlier version the game's state again: it is saved here, as the successor of what is shown now, and pushed like
     /// any save.
+    /// - Throws: ``StoreError``, of kind `newerSchema` for a schema version that no store can hold.
     public func restore(_ version: SyncVersion) throws {
-        guard let schema = Int32(exactly: version.schemaVersion) else { return }
+        guard let schema = Int32(exactly: version.schemaVersion) else {
+            throw StoreError(
+                .newerSchema,
+                "\(version.collection) \(version.id), revision \(version.revision), has schema version \(version.schemaVersion)",
+                hint: "Schema versions go up to \(Int32.max).")
+        }
         try storage.restore(
             try key(version.collection, version.id), state: version.state.map { Array($0) }, schema: schema)
     }

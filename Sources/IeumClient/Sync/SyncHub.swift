@@ -32,12 +32,8 @@ final class SyncHub: Sendable {
         for stream in streams { stream.yield(status) }
     }
 
-    func noticed(_ trouble: ClientError?) {
-        state.withLock { $0.trouble = trouble.map(SyncError.init) }
-    }
-
-    func failed(_ error: any Error) {
-        state.withLock { $0.trouble = .storage("\(error)") }
+    func noticed(_ trouble: SyncError?) {
+        state.withLock { $0.trouble = trouble }
     }
 
     func tellSignedOut(_ reason: SyncSignOut) {
@@ -60,6 +56,8 @@ final class SyncHub: Sendable {
         case nil: waiter?.resume()
         case .stopped: waiter?.resume(throwing: SyncError.stopped)
         case .signedOut: waiter?.resume(throwing: SyncError.signedOut)
+        case .otherPlayer: waiter?.resume(throwing: SyncError.otherPlayer)
+        case .storage(let reason): waiter?.resume(throwing: SyncError.storage(reason))
         }
     }
 

@@ -31,7 +31,12 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
     // MARK: From the engine, on the thread
 
     func start() {
-        event { core, now in core.start(try storage.syncPoint(), at: now) }
+        event { core, now in
+            // A store that cannot be read now may be when there is a connection.
+            let point = Result { try storage.syncPoint() }
+            core.start((try? point.get()) ?? SyncPoint(), at: now)
+            _ = try point.get()
+        }
     }
 
     func stop() {
@@ -65,15 +70,22 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
             if foreignChanges != changes { saved() }
             foreignChanges = changes
         } catch {
-            hub.failed(error)
+            core.storageTrouble = "\(error)"
+            schedule()
         }
         foreignTimer?.schedule(after: core.settings.foreignSaves)
     }
 
     func wait(_ id: SyncCore.WaiterID) {
         event { core, now in
-            core.savedLocally(try storage.syncPoint(), at: now)
-            core.wait(id, at: now)
+            do {
+                core.savedLocally(try storage.syncPoint(), at: now)
+                core.wait(id, at: now)
+            } catch {
+                // What is unsent cannot be known.
+                core.actions.append(.finishWaiter(id, .storage("\(error)")))
+                throw error
+            }
         }
     }
 
@@ -118,7 +130,7 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
         do {
             try body(&core, .now)
         } catch {
-            hub.failed(error)
+            core.storageTrouble = "\(error)"
         }
         schedule()
     }
@@ -136,7 +148,7 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
             core.actions = []
             for action in actions { perform(action) }
         }
-        hub.noticed(core.trouble)
+        hub.noticed(core.problem)
         let timer = self.timer ?? thread.makeTimer { [unowned self] in self.timePassed() }
         self.timer = timer
         timer.schedule(after: core.deadline.map { max($0 - .now, .zero) })
@@ -172,8 +184,7 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
             do {
                 try store(action)
             } catch {
-                hub.failed(error)
-                core.storageFailed(at: .now)
+                core.storageFailed("\(error)", at: .now)
             }
         case .tell(let status): hub.tell(status)
         case .tellSignedOut(let reason): hub.tellSignedOut(reason)
@@ -184,7 +195,8 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
 
     private func connect() {
         do throws(ClientError) {
-            transport = try thread.connect(to: server, within: core.settings.connecting, delegate: self)
+            // Before the greeting is overdue, so that who is not there is told from who is there and silent.
+            transport = try thread.connect(to: server, within: core.settings.connecting * 4 / 5, delegate: self)
         } catch {
             core.connectionEnded(.unreachable(error.message), at: .now)
         }
@@ -192,10 +204,11 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
 
     private func store(_ action: SyncCore.Action) throws {
         switch action {
-        case .meet(let signIn, let epoch, let offset):
+        case .meet(let signIn, let epoch, let offset, let offersRefused):
             let result: Result<SyncPoint, SyncStorageError>
             do {
-                result = .success(try storage.meet(signIn, epoch: epoch, clockOffset: offset))
+                result = .success(
+                    try storage.meet(signIn, epoch: epoch, clockOffset: offset, offersRefused: offersRefused))
             } catch let error as SyncStorageError {
                 result = .failure(error)
             }

@@ -10,17 +10,20 @@ package protocol SyncStorage: Sendable {
     /// Where things stand.
     func syncPoint() throws -> SyncPoint
 
-    /// Sets whom to call after each local save, on any thread; nil: nobody. Not called for what the calls below change.
-    func whenSaved(_ notify: (@Sendable () -> Void)?)
+    /// Sets whom to call after each local save, on any thread; nil: nobody, unless somebody else has set it since. Not called
+    /// for what the calls below change.
+    func whenSaved(for owner: AnyObject, _ notify: (@Sendable () -> Void)?)
 
     /// A number that changes when another process has changed what is stored here.
     func foreignChanges() throws -> Int64
 
     /// The server let this device in. Takes note of who it is, and starts over if the server's database began a new life.
-    /// - Parameter clockOffset: the server's clock minus this device's, in microseconds, which later saves are corrected
-    ///   by; 0 when the device's clock is right.
+    /// - Parameters:
+    ///   - clockOffset: the server's clock minus this device's, in microseconds, which later saves are corrected by; 0 when
+    ///     the device's clock is right.
+    ///   - offersRefused: whether what was refused is to be offered again: the server may take it now.
     /// - Throws: ``SyncStorageError/otherPlayer`` when the games in it are another player's.
-    func meet(_ signIn: SignIn, epoch: UUID, clockOffset: Int64) throws -> SyncPoint
+    func meet(_ signIn: SignIn, epoch: UUID, clockOffset: Int64, offersRefused: Bool) throws -> SyncPoint
 
     /// What was taken to be sent and has no answer, in its order.
     func unanswered() throws -> [Push]
@@ -109,11 +112,13 @@ package enum SyncErrand: Hashable, Sendable {
     case fetch(GameKey, Revision)
     /// Whether the history has a version, by who saved it and when.
     case lookUp(GameKey, DeviceID, Timestamp)
+    /// The head of a game whose state here is damaged.
+    case replace(GameKey)
 
     /// Which game it is about.
     package var game: GameKey {
         switch self {
-        case .fetch(let game, _), .lookUp(let game, _, _): game
+        case .fetch(let game, _), .lookUp(let game, _, _), .replace(let game): game
         }
     }
 

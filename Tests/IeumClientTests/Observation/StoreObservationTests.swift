@@ -196,7 +196,8 @@ struct StoreObservationTests {
     func synced() async throws {
         let log = Log()
         _ = try store.meet(
-            SignIn(player: PlayerID(UUID()), device: DeviceID(UUID()), revision: 0), epoch: UUID(), clockOffset: 0)
+            SignIn(player: PlayerID(UUID()), device: DeviceID(UUID()), revision: 0), epoch: UUID(),
+            clockOffset: 0, offersRefused: false)
         let token = store.observe(Score.self, log.receive)
         await log.wait(for: 1)
         func page(_ range: ClosedRange<Int64>, isDeleted: Bool = false) throws -> ChangePage {

@@ -238,3 +238,48 @@ private struct Offender: Encodable {
         }
     }
 }
+
+@Suite("Small values in a state")
+struct SmallValueTests {
+    private enum Mark: String, Codable, CaseIterable { case unused, absent, right }
+    private struct Cell: Codable, Equatable {
+        var mark = Mark.unused
+        var weight: UInt8 = 0
+    }
+    private struct Placed: Codable, Equatable {
+        var number: UInt8
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(encoder.codingPath.map(\.stringValue).joined(separator: "/"))
+        }
+        init(number: UInt8) { self.number = number }
+        init(from decoder: any Decoder) throws { number = 0 }
+    }
+    private enum Fussy: UInt8, Encodable {
+        case fine, failing
+        struct Refusal: Error {}
+        func encode(to encoder: any Encoder) throws {
+            if self == .failing { throw Refusal() }
+            var container = encoder.singleValueContainer()
+            try container.encode("fine")
+        }
+    }
+
+    @Test("that come again are written again as they are, those of other types and optional ones too")
+    func repeated() throws {
+        let cells = (0..<600).map { Cell(mark: Mark.allCases[$0 % 3], weight: UInt8($0 % 256)) }
+        #expect(try StateCoder.encode(value: cells) == FoundationCoder.encode(cells))
+        let marks: [Mark?] = [.right, nil, .right, .unused, nil, .absent]
+        #expect(try StateCoder.encode(value: marks) == FoundationCoder.encode(marks))
+        #expect(
+            try StateCoder.encode(value: ["a": [UInt8(1), 1], "b": [2, 1]]) == Array("{\"a\":[1,1],\"b\":[2,1]}".utf8))
+        #expect(try StateCoder.encode(value: [Int8(1), 1, -1]) == Array("[1,1,-1]".utf8))
+    }
+
+    @Test("that write where they are are asked each time; one that fails fails each time")
+    func placed() throws {
+        let written = try StateCoder.encode(value: ["x": [Placed(number: 1), Placed(number: 1)]])
+        #expect(String(decoding: written, as: UTF8.self) == "{\"x\":[\"x/Index 0\",\"x/Index 1\"]}")
+        #expect(throws: Fussy.Refusal.self) { try StateCoder.encode(value: [Fussy.fine, .fine, .failing]) }
+    }
+}

@@ -8,6 +8,9 @@ import Wire
 
 @Suite("GameStore under the sync engine")
 struct SyncedStoreTests {
+    private final class Owner: Sendable {}
+    private let owner = Owner()
+
     @Test("simulated histories of saves, pushes, pulls, cuts and restores keep their promises in a GameStore")
     func simulations() throws {
         let first = SeededRandom(for: "simulation in GameStore").seed
@@ -25,10 +28,10 @@ struct SyncedStoreTests {
         let told = Mutex<[Set<String>]>([])
         let saved = Mutex(0)
         store.whenCommitted { commit in told.withLock { $0.append(commit.collections) } }
-        store.whenSaved { saved.withLock { $0 += 1 } }
+        store.whenSaved(for: self.owner) { saved.withLock { $0 += 1 } }
         let own = DeviceID(UUID())
         let signIn = SignIn(player: PlayerID(UUID()), device: own, revision: 0)
-        _ = try store.meet(signIn, epoch: UUID(), clockOffset: 0)
+        _ = try store.meet(signIn, epoch: UUID(), clockOffset: 0, offersRefused: false)
         var newest = WordGame(id: "0", timestamp: Date(timeIntervalSinceReferenceDate: 1), answer: "")
         let games = try (1...1_000).map { number in
             newest = WordGame(

@@ -37,7 +37,7 @@ final class MemoryStorage: SyncStorage {
 
     func syncPoint() throws -> SyncPoint { state.withLock { $0.point } }
 
-    func meet(_ signIn: SignIn, epoch: UUID, clockOffset: Int64) throws -> SyncPoint {
+    func meet(_ signIn: SignIn, epoch: UUID, clockOffset: Int64, offersRefused: Bool) throws -> SyncPoint {
         try state.withLock { state in
             if let player = state.player, player != signIn.player, !state.games.isEmpty {
                 throw SyncStorageError.otherPlayer(player)
@@ -45,6 +45,7 @@ final class MemoryStorage: SyncStorage {
             (state.player, state.own) = (signIn.player, signIn.device)
             if state.clockOffset == nil { state.changeAll { $0.correctClock(by: clockOffset) } }
             state.clockOffset = clockOffset
+            if offersRefused { state.changeAll { $0.offerAgain() } }
             if state.epoch == nil { state.epoch = epoch }
             if state.epoch != epoch { state.startOver(epoch) }
             return state.point
@@ -121,6 +122,8 @@ final class MemoryStorage: SyncStorage {
                 var version: GameVersion?
                 if case .found(let found) = result { version = found }
                 state.closeConflicts { $0.mine.game == key && $0.otherRevision == revision ? .some(version) : nil }
+            // Nothing is ever damaged here.
+            case .replace: break
             }
             return state.point
         }
@@ -130,7 +133,7 @@ final class MemoryStorage: SyncStorage {
         state.withLock { state in Array(state.events.filter { !$0.isOpen }.map(\.event).prefix(limit)) }
     }
 
-    func whenSaved(_ notify: (@Sendable () -> Void)?) {
+    func whenSaved(for owner: AnyObject, _ notify: (@Sendable () -> Void)?) {
         state.withLock { $0.notify = notify }
     }
 

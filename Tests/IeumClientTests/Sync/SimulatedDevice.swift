@@ -42,7 +42,7 @@ final class SimulatedDevice {
     func store(_ action: SyncCore.Action, fails: Bool, at now: SyncMoment) -> Bool {
         do {
             switch action {
-            case .meet(let signIn, let epoch, let offset):
+            case .meet(let signIn, let epoch, let offset, let offersRefused):
                 try check(fails)
                 let before = storage.current
                 if let known = before.epoch, known != epoch {
@@ -51,7 +51,9 @@ final class SimulatedDevice {
                     editedSince = []
                 }
                 do {
-                    core.met(.success(try storage.meet(signIn, epoch: epoch, clockOffset: offset)), at: now)
+                    let point = try storage.meet(
+                        signIn, epoch: epoch, clockOffset: offset, offersRefused: offersRefused)
+                    core.met(.success(point), at: now)
                 } catch let error as SyncStorageError {
                     core.met(.failure(error), at: now)
                 }
@@ -87,7 +89,7 @@ final class SimulatedDevice {
             default: return false
             }
         } catch {
-            core.storageFailed(at: now)
+            core.storageFailed("\(error)", at: now)
         }
         return true
     }

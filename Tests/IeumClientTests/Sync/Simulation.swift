@@ -77,9 +77,11 @@ final class Simulation {
         random = SeededRandom(seed: seed)
         server = ModelServer(seed: random.next())
         let hour: Int64 = 3_600_000_000
-        for _ in 0..<Int.random(in: 2...4, using: &random) {
+        for index in 0..<Int.random(in: 2...4, using: &random) {
             let skews: [Int64] = [0, 0, 300_000, -hour, hour, -1_500_000, 300 * 24 * hour]
-            let skew = skews.randomElement(using: &random) ?? 0
+            var skew = skews.randomElement(using: &random) ?? 0
+            // A clock that was never set, before 1970: it stands still for us.
+            if index == 0, seed % 10 == 3 { skew = -Self.begin - hour }
             devices.append(
                 SimulatedDevice(token: server.addDevice(), skew: skew, seed: random.next(), storage: try storage()))
         }
@@ -238,12 +240,17 @@ final class Simulation {
         saves += 1
         let state: [UInt8]? =
             Int.random(in: 0..<8, using: &random) == 0 ? nil : Array("{\"by\":\(device),\"n\":\(saves)}".utf8)
+        let stamp = (try? devices[device].storage.heldGame(key))?.stamp
         devices[device].storage.save(key, state, at: moment(of: device).wall)
         devices[device].isToBeChecked = true
         // What was there already is not saved again.
         guard let held = try? devices[device].storage.heldGame(key), held.standing == .edited, held.state == state
         else {
             return
+        }
+        // Who saw a version comes after it, whatever the clocks say.
+        if let stamp, held.saved <= stamp {
+            problems.append("device \(device) saved \(key) at \(held.saved), not after \(stamp), which it had seen")
         }
         devices[device].unsettled[key] = .some(state)
         devices[device].editedSince.insert(key)

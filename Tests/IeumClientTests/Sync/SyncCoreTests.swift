@@ -14,6 +14,8 @@ private struct CoreTalk {
     private(set) var connections = 0
     private(set) var told: [SyncStatus] = []
     private(set) var acknowledged: [Int] = []
+    private(set) var finished: [Int: SyncCore.WaitFailure?] = [:]
+    var stateLimit = 1 << 20
     /// Whether the storage refuses to take answers: the disk is full.
     var isDiskFull = false
 
@@ -59,6 +61,7 @@ private struct CoreTalk {
                 case .send(let bytes):
                     sent += String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
                 case .tell(let status): told.append(status)
+                case .finishWaiter(let id, let failure): finished[id] = .some(failure)
                 default: break
                 }
             }
@@ -69,7 +72,7 @@ private struct CoreTalk {
     mutating func greet() {
         var bytes: [UInt8] = []
         Greeting(
-            server: "0.1.0", epoch: epoch, maxLineBytes: 1 << 20, maxStateBytes: 1 << 20, time: now.wall
+            server: "0.1.0", epoch: epoch, maxLineBytes: 1 << 22, maxStateBytes: stateLimit, time: now.wall
         ).print(into: &bytes)
         receive(String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .newlines))
     }
@@ -298,5 +301,121 @@ struct SyncCoreTests {
         #expect(talk.core.listensToSaves)
         talk.fail()
         #expect(!talk.core.listensToSaves)
+    }
+
+    @Test("progress only rises, counts a push once, and is whole at the end", arguments: [1, 2, 60])
+    func progress(_ count: Int) throws {
+        var talk = try CoreTalk(seed: 7)
+        talk.signIn()
+        let told = talk.told.count
+        try talk.save(count)
+        for revision in 1...count {
+            talk.receive("OK outcome=created revision=\(revision) stamp=2026-09-21T13:33:20.000000Z")
+        }
+        #expect(talk.core.status == .upToDate)
+        var fraction = 0.0
+        for status in talk.told.dropFirst(told).dropLast() {
+            guard case .syncing(let progress) = status else {
+                Issue.record("\(status)")
+                return
+            }
+            #expect(progress.pulled == 0 && progress.leftToPull == 0)
+            #expect(progress.pushed + progress.leftToPush == count)
+            #expect(progress.fraction >= fraction)
+            fraction = progress.fraction
+        }
+    }
+
+    @Test("who waits hears that the storage failed, and the trouble says so until all is well")
+    func waitersOfAFullDisk() throws {
+        var talk = try CoreTalk(seed: 8)
+        talk.signIn()
+        talk.isDiskFull = true
+        try talk.save(1)
+        talk.core.wait(5, at: talk.now)
+        talk.perform()
+        talk.receive(["OK outcome=created revision=1 stamp=2026-09-21T13:33:20.000000Z", "END cursor=0 more=false"])
+        guard case .storage(let reason)?? = talk.finished[5] else {
+            Issue.record("\(talk.finished)")
+            return
+        }
+        #expect(talk.core.problem == .storage(reason))
+        talk.isDiskFull = false
+        talk.pass(try #require(talk.wait))
+        talk.signInAndPushAgain()
+        talk.receive("END cursor=1 more=false")
+        talk.receive("OK revision=1")
+        #expect(talk.core.problem == nil && talk.core.status == .upToDate)
+    }
+
+    @Test("another player's games are told as the trouble, and to who waits")
+    func otherPlayer() throws {
+        var talk = try CoreTalk(seed: 9)
+        talk.device.core.stop(at: talk.now)
+        talk.perform()
+        try talk.save(1)
+        _ = try talk.device.storage.meet(
+            SignIn(player: PlayerID(UUID()), device: DeviceID(UUID()), revision: 0), epoch: UUID(), clockOffset: 0,
+            offersRefused: false)
+        talk.core.start(try talk.device.storage.syncPoint(), at: talk.now)
+        talk.core.wait(1, at: talk.now)
+        talk.perform()
+        talk.greet()
+        talk.receive("OK player=\(talk.device.token.player) device=\(talk.device.token.device) revision=0")
+        #expect(talk.core.status == .signedOut && talk.core.problem == .otherPlayer)
+        #expect(talk.finished[1] == .some(.otherPlayer))
+        talk.core.wait(2, at: talk.now)
+        talk.perform()
+        #expect(talk.finished[2] == .some(.otherPlayer))
+    }
+
+    @Test("what was refused is offered again once a start, and when the server's limits are others")
+    func limitsChange() throws {
+        var talk = try CoreTalk(seed: 10)
+        func standing() throws -> HeldGame.Standing? {
+            try talk.device.storage.heldGame(GameKey(collection: "a", id: "g0"))?.standing
+        }
+        talk.signIn()
+        try talk.save(1)
+        talk.receive("ERR state-too-large \"too large\"")
+        #expect(try standing() == .refused)
+        #expect(talk.pushes == 1 && talk.core.status == .upToDate)
+        // The same limits: nothing new.
+        talk.fail()
+        talk.pass(try #require(talk.wait))
+        talk.signIn()
+        #expect(try standing() == .refused)
+        #expect(talk.pushes == 1 && talk.core.status == .upToDate)
+        // Other limits.
+        talk.fail()
+        talk.pass(try #require(talk.wait))
+        talk.stateLimit = 1 << 21
+        talk.signIn()
+        #expect(talk.pushes == 2)
+        talk.receive("ERR state-too-large \"too large\"")
+        #expect(try standing() == .refused)
+        // Another start.
+        talk.core.stop(at: talk.now)
+        talk.perform()
+        talk.core.start(try talk.device.storage.syncPoint(), at: talk.now)
+        talk.perform()
+        talk.signIn()
+        #expect(talk.pushes == 3)
+        talk.receive("OK outcome=created revision=1 stamp=2026-09-21T13:33:20.000000Z")
+        #expect(try standing() == .synced)
+        #expect(talk.core.status == .upToDate)
+    }
+
+    @Test("a server that is not there, and one that is there and silent, are told apart")
+    func silence() throws {
+        var talk = try CoreTalk(seed: 11)
+        // The connection's own deadline is before this one: it says that nobody is there.
+        talk.pass(.milliseconds(9_999))
+        #expect(talk.core.status == .connecting)
+        talk.pass(.milliseconds(1))
+        #expect(talk.core.problem == .offline("the server did not answer within 10 s"))
+        talk.pass(try #require(talk.wait))
+        talk.fail()
+        #expect(talk.core.problem == .offline("the server cannot be reached: nobody is there"))
     }
 }
