@@ -81,6 +81,13 @@ final class ClientSession {
         }
     }
 
+    func importFinished(_ request: RequestID, _ result: Result<Reply, WireError>) {
+        switch result {
+        case .success(let answer): act { $0.importAnswered(request, answer, into: &$1) }
+        case .failure(let error): act { $0.requestFailed(request, error, into: &$1) }
+        }
+    }
+
     func watchFinished(_ request: RequestID, since: Revision, _ result: Result<Revision, WireError>) {
         switch result {
         case .success(let revision) where since > revision:
@@ -126,6 +133,7 @@ final class ClientSession {
         case .push(let push, let player, let device, let request):
             server.push(push, of: player, device: device, request, self)
         case .read(let read, let player, let request): server.reader.read(read, of: player, request, self)
+        case .importing(let part, let player, _, let request): server.importer.take(part, of: player, request, self)
         case .watch(let since, let player, let request):
             // The subscription comes first: what is pushed while the counter is read is told, too.
             watchWasOn = watchedPlayer != nil
@@ -188,6 +196,7 @@ extension ClientSession: ConnectionDelegate {
         session.connectionLost()
         endWatch()
         countOutput(0)
+        server.importer.sessionEnded(self)
         server.sessionEnded(self)
     }
 }

@@ -20,6 +20,7 @@ final class Metrics {
     var signIns = 0
     var failedSignIns = 0
     var databaseLosses = 0
+    var imports = 0
 
     /// The text of `/metrics`; gauges are given by who knows them.
     func text(gauges: [(name: String, help: String, value: Double)]) -> String {
@@ -47,6 +48,7 @@ final class Metrics {
         count("notices_total", "CHANGED notices to watchers.", notices)
         count("sign_ins_total", "Successful LOGIN, REGISTER and LINK.", signIns)
         count("sign_ins_failed_total", "Wrong tokens and codes.", failedSignIns)
+        count("imports_total", "Histories brought into empty players.", imports)
         count("database_losses_total", "Lost database connections.", databaseLosses)
         for gauge in gauges { add(gauge.name, "gauge", gauge.help, [("", gauge.value)]) }
         return lines.joined(separator: "\n") + "\n"

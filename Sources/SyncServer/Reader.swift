@@ -1,7 +1,8 @@
+import Foundation
 import Postgres
 import Wire
 
-/// Answers PULL, GET, HISTORY and the counter for WATCH from PostgreSQL.
+/// Answers PULL, GET, HISTORY, VERSIONS, DEVICES and the counter for WATCH from PostgreSQL.
 final class Reader {
     // The server owns its reader and outlives it.
     private unowned let server: SyncServer
@@ -43,6 +44,18 @@ final class Reader {
             execute(ReadStatements.history, parameters, request, session) {
                 rows, lines throws(DatabaseError) in
                 try ReadAnswers.history(rows, of: game, limit: limit, into: &lines)
+            }
+        case .versions(let query, let limit):
+            let maxBytes = server.configuration.limits.maxPageBytes
+            Self.append(query, limit: limit, maxBytes: maxBytes, to: &parameters)
+            execute(Self.statement(for: query), parameters, request, session) {
+                rows, lines throws(DatabaseError) in try ReadAnswers.versions(rows, query, into: &lines)
+            }
+        case .devices(let after, let limit):
+            parameters.append(after?.uuid ?? UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
+            parameters.append(Int64(limit) + 1)
+            execute(ReadStatements.devices, parameters, request, session) {
+                rows, lines throws(DatabaseError) in try ReadAnswers.devices(rows, limit: limit, into: &lines)
             }
         }
     }
@@ -150,17 +163,20 @@ enum ReadAnswers {
             state: state.bindMemory(to: UInt8.self).span, into: &lines)
     }
 
-    private static func detail(_ rows: QueryResult, _ row: Int) throws(DatabaseError) -> VersionDetail {
+    static func detail(_ rows: QueryResult, _ row: Int, shift: Int = 0) throws(DatabaseError) -> VersionDetail {
         VersionDetail(
-            revision: try rows.int8(row, HistoryColumn.revision),
-            outcome: Outcome(rawValue: try rows.text(row, HistoryColumn.outcome)) ?? .created,
-            saved: try rows.timestamp(row, HistoryColumn.saved), stamp: try rows.timestamp(row, HistoryColumn.stamp),
-            received: try rows.timestamp(row, HistoryColumn.received),
-            device: DeviceID(try rows.uuid(row, HistoryColumn.device)),
-            base: try rows.revision(row, HistoryColumn.base), rival: try rows.revision(row, HistoryColumn.rival),
-            schema: try rows.int4(row, HistoryColumn.schema), size: Int(try rows.int4(row, HistoryColumn.size)),
-            isHead: try rows.bool(row, HistoryColumn.isHead), isTombstone: try rows.bool(row, HistoryColumn.isTombstone)
-        )
+            revision: try rows.int8(row, shift + HistoryColumn.revision),
+            outcome: Outcome(rawValue: try rows.text(row, shift + HistoryColumn.outcome)) ?? .created,
+            saved: try rows.timestamp(row, shift + HistoryColumn.saved),
+            stamp: try rows.timestamp(row, shift + HistoryColumn.stamp),
+            received: try rows.timestamp(row, shift + HistoryColumn.received),
+            device: DeviceID(try rows.uuid(row, shift + HistoryColumn.device)),
+            base: try rows.revision(row, shift + HistoryColumn.base),
+            rival: try rows.revision(row, shift + HistoryColumn.rival),
+            schema: try rows.int4(row, shift + HistoryColumn.schema),
+            size: Int(try rows.int4(row, shift + HistoryColumn.size)),
+            isHead: try rows.bool(row, shift + HistoryColumn.isHead),
+            isTombstone: try rows.bool(row, shift + HistoryColumn.isTombstone))
     }
 }
 

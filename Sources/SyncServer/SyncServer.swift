@@ -19,6 +19,7 @@ public final class SyncServer {
     private let laneMap: LaneMap
     private var lanes: [Lane] = []
     private let pool: DatabasePool
+    private let importPool: DatabasePool
     private(set) var description: ServerDescription
     private var sessions: [ObjectIdentifier: ClientSession] = [:]
     private var spareEffects: [Session.Effects] = []
@@ -33,6 +34,7 @@ public final class SyncServer {
 
     private(set) lazy var accounts = Accounts(pool: pool, isRegistrationOpen: configuration.isRegistrationOpen)
     private(set) lazy var reader = Reader(server: self, pool: pool)
+    private(set) lazy var importer = Importer(server: self, pool: importPool)
 
     /// Prepares a server; nothing is opened yet.
     ///
@@ -56,8 +58,14 @@ public final class SyncServer {
             database: configuration.database, loop: loop, log: log, metrics: metrics,
             silenceLimit: limits.requestTimeout)
         pool = DatabasePool(
-            loop: loop, links: try links.make("reader", count: limits.readers), timeout: limits.requestTimeout, log: log
-        )
+            loop: loop,
+            links: try links.make("reader", count: limits.readers, sessionSettings: DatabasePool.sessionSettings),
+            timeout: limits.requestTimeout, log: log)
+        // The end of a great import takes its time; its connection is opened by the first.
+        let patientLinks = LinkMaker(
+            database: configuration.database, loop: loop, log: log, metrics: metrics, silenceLimit: .seconds(900))
+        importPool = DatabasePool(
+            loop: loop, links: try patientLinks.make("importer", count: 1), timeout: limits.requestTimeout, log: log)
         // A notification is a hint: it may be lost with the machine, and need not wait for the disk.
         feedLink = try links.make(
             "changes", sessionSettings: ["synchronous_commit": "off"], setup: ChangeFeed.setup)
@@ -127,7 +135,7 @@ public final class SyncServer {
             push: push, saved: push.saved ?? Clock.now(), player: player, device: device,
             verifiedUntil: origin.deviceVerifiedUntil, request: request, origin: origin,
             deadline: loop.now + configuration.limits.requestTimeout)
-        guard pendingBytes + pending.bytes <= configuration.limits.maxPendingBytes else {
+        guard pendingBytes + pending.bytes <= configuration.limits.maxPendingBytes, !importer.isFinishing(player) else {
             return origin.pushFinished(request, .failure(.busy()))
         }
         pendingBytes += pending.bytes
@@ -155,6 +163,14 @@ public final class SyncServer {
             metrics.notices += 1
             watcher.changed(upTo: revision)
         }
+    }
+
+    /// A history became a player's.
+    func imported(_ player: PlayerID, versions: Int64, revision: Revision) {
+        metrics.imports += 1
+        log(.info, "imported", ["player": player, "versions": versions, "revision": revision])
+        announce(player, revision: revision)
+        feed?.publish([(player, revision)])
     }
 
     /// The database told its epoch, at the start and after every reconnect.

@@ -97,6 +97,15 @@ struct Failure: Error {
             "Ask the server's operator, or join a player: ieum link CODE --server HOST:PORT --device NAME"
         case .baseMismatch: "Leave --base out: ieum remembers which revision of the game was seen here."
         case .savedReused: "Give another save another --saved, or leave it out."
+        case .unknownCommand:
+            "The server is older than this program and does not know this command: upgrade ieumd there."
+        case .playerNotEmpty:
+            "A history can only be imported into a player that was just registered. Take a new home: "
+                + "IEUM_HOME=/path/to/folder ieum register …, then import there."
+        case .noImport:
+            "The import was interrupted, or another one into this player began. Import again; nothing was imported."
+        case .importRefused:
+            "Nothing was imported. Export again, and import the file as it is: its lines must not be changed."
         case .cursorAhead: "The server was restored. Start over: ieum pull --since 0"
         default: refusal.hint
         }

@@ -120,12 +120,13 @@ private struct Replay {
 
     /// Puts a sample in the place of each placeholder that stands for a value.
     private static func substitute(_ entry: Transcript.Entry, _ values: inout [String: String]) -> String {
-        let holdsValues = ["OK ", "GAME ", "GONE ", "VERSION "].contains { entry.text.hasPrefix($0) }
+        let holdsValues = ["OK ", "GAME ", "GONE ", "VERSION ", "DEVICE "].contains { entry.text.hasPrefix($0) }
         return entry.text.split(separator: " ", omittingEmptySubsequences: false).map { word in
             guard word.hasSuffix(">"), let open = word.firstIndex(of: "<") else { return String(word) }
             let name = String(word[open...])
             if entry.isFromClient { return String(word[..<open]) + (values[name] ?? name) }
             guard holdsValues else { return String(word) }
+            guard open > word.startIndex else { return values[name] ?? String(word) }
             let key = String(word[..<open].dropLast())
             let value = (name == "<*>" ? nil : values[name]) ?? sample(of: key, name)
             values[name] = value
@@ -137,7 +138,8 @@ private struct Replay {
         switch key {
         case "player", "device", "head-device":
             "00000000-0000-0000-0000-0000000000\(name.hasPrefix("<ph") ? "02" : "01")"
-        case "epoch": "00000000-0000-0000-0000-000000000000"
+        case "epoch", "import": "00000000-0000-0000-0000-000000000000"
+        case "clock-offset": "-1"
         case "token":
             String(repeating: "A", count: 22) + "." + String(repeating: "A", count: 22) + "."
                 + String(repeating: "A", count: 43)
@@ -179,12 +181,21 @@ extension SessionHarness {
             session.pairingCodeCreated(request, try PairingOffer(fields), into: &effects)
         case (.watch, .ok(let fields)):
             session.watchEstablished(request, revision: try fields.revision("revision"), into: &effects)
+        case (.importing(let part, _, _, _), .ok(let fields)):
+            let answer: Reply =
+                switch part {
+                case .begin: .importBegun(try fields.uuid("import"))
+                case .end: .imported(revision: try fields.revision("revision"))
+                case .device, .version, .cancel: .done
+                }
+            session.importAnswered(request, answer, into: &effects)
         case (.read(let read, _, _), .end(let end)):
             var bytes: [UInt8] = []
             for line in lines.dropLast() {
                 switch (read, try #require(try ServerLine.parse(Array(line.utf8).span))) {
                 case (.pull, .game(let version)), (.get, .game(let version)): version.print(into: &bytes)
-                case (.history, .version(let entry)): entry.print(into: &bytes)
+                case (.history, .version(let entry)), (.versions, .version(let entry)): entry.print(into: &bytes)
+                case (.devices, .device(let entry)): entry.print(into: &bytes)
                 default: Issue.record("\(line) is no answer to \(read)")
                 }
             }

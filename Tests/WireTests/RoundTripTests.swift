@@ -40,7 +40,7 @@ struct RoundTripTests {
         #expect(try parse("* CHANGED revision=43 colour=\"deep \\u0062lue\"") == .changed(revision: 43))
         #expect(try parse("* CHANGED colour=blue revision=43") == .changed(revision: 43))
         #expect(try parse("* WEATHER rain=true") == .unrecognized("WEATHER"))
-        #expect(try parse("DEVICE x y=z") == .unrecognized("DEVICE"))
+        #expect(try parse("TROPHY x y=z") == .unrecognized("TROPHY"))
         #expect(try parse("END cursor=4 more=false tempo=allegro") == .end(PageEnd(cursor: 4, more: false)))
         #expect(try parse("") == nil)
         #expect(try parse("  \t\r") == nil)
@@ -59,7 +59,10 @@ struct RoundTripTests {
         arguments: [
             "* CHANGED", "* CHANGED revision=-1", "* CHANGED revision=9223372036854775808", "*", "ERR", "IEUM",
             "IEUM one server=x", "IEUM 1 server=x", "GAME a", "GAME a b revision=1", "GAME a= b revision=1",
-            "VERSION a b",
+            "VERSION a b", "DEVICE", "DEVICE x name=a created=1970-01-01T00:00:00Z",
+            "DEVICE 3f2504e0-4f89-41d3-9a0c-0305e82c3301 name=a",
+            "DEVICE 3f2504e0-4f89-41d3-9a0c-0305e82c3301 name=a created=1970-01-01T00:00:00Z clock-offset=-0",
+            "END after=x", "END revision=-1",
             "END more=perhaps", "END cursor=x", "ERR busy retry-after=x \"m\"", "ERR busy retry-after=1.0000 \"m\"",
             "ERR busy \"m", "ERR busy m", "ERR busy \"\\u0000\"", "* BYE \"m\"", "OK a=\"", "OK a=\"b\"c",
             "OK a=\"\\ud800\"",
@@ -101,10 +104,13 @@ extension ServerLine {
         case (.ok(let fields), .pairing): .pairing(try PairingOffer(fields))
         case (.ok(let fields), .receipt): .receipt(try PushReceipt(fields))
         case (.ok(let fields), .watching): .watching(revision: try fields.revision("revision"))
+        case (.ok(let fields), .imported): .imported(revision: try fields.revision("revision"))
+        case (.ok(let fields), .importBegun): .importBegun(try fields.uuid("import"))
         case (.ok(let fields), .time): .time(try fields.time("time"))
         case (.ok(let fields), .done) where fields.options.isEmpty && fields.tail == nil: .done
         case (.game(let version), _): .game(version)
         case (.version(let entry), _): .version(entry)
+        case (.device(let entry), _): .device(entry)
         case (.help(let text), _): .help(text)
         case (.end(let end), _): .end(end)
         case (.error(let error), _): .error(error)

@@ -61,6 +61,7 @@ private struct Step {
         case read([UInt8])
         case watching(Revision)
         case pairing(PairingOffer)
+        case importing(Reply)
         case failure(WireError)
     }
 
@@ -78,7 +79,7 @@ private struct Step {
         }
         let failure = WireError(.unavailable, "step \(index)", retryAfter: .seconds(1))
         let fails = random.chance(0.2)
-        switch Int.random(in: 0..<16, using: &random) {
+        switch Int.random(in: 0..<20, using: &random) {
         case 0..<7:
             let receipt = PushReceipt(outcome: .advanced, revision: 1_000_000, stamp: mark)
             return Step(
@@ -86,7 +87,8 @@ private struct Step {
                 result: .push(fails ? .failure(failure) : .success(receipt)),
                 reply: line { if fails { failure.print(into: &$0) } else { receipt.print(into: &$0) } })
         case 7, 8, 9:
-            let verb = ["PULL", "GET a b", "HISTORY a b"].randomElement(using: &random) ?? "PULL"
+            let verb =
+                ["PULL", "GET a b", "HISTORY a b", "VERSIONS", "DEVICES"].randomElement(using: &random) ?? "PULL"
             let lines =
                 (0..<Int.random(in: 0...3, using: &random)).map { "GAME \(index) \($0)" } + ["END cursor=\(index)"]
             return Step(
@@ -108,6 +110,16 @@ private struct Step {
             return Step(
                 line: "PUSH a b {",
                 reply: line { WireError(JSONCheck.Failure(reason: .endsInObject, offset: 1)).print(into: &$0) })
+        case 15, 16, 17:
+            let device = "IMPORT DEVICE \(SessionHarness.device) created=\(mark) name=a"
+            return Step(
+                line: device, result: fails ? .failure(failure) : .importing(.done),
+                reply: fails ? line { failure.print(into: &$0) } : ["OK"])
+        case 18:
+            return Step(
+                line: "IMPORT END versions=0 devices=0 last=\(index)",
+                result: fails ? .failure(failure) : .importing(.imported(revision: Int64(index))),
+                reply: fails ? line { failure.print(into: &$0) } : ["OK revision=\(index)"])
         default:
             return Step(line: "REGISTER", reply: line { WireError.alreadySignedIn.print(into: &$0) })
         }
@@ -199,6 +211,7 @@ private struct Driver {
         case .watching(let revision):
             harness.session.watchEstablished(request, revision: revision, into: &harness.effects)
         case .pairing(let offer): harness.session.pairingCodeCreated(request, offer, into: &harness.effects)
+        case .importing(let answer): harness.session.importAnswered(request, answer, into: &harness.effects)
         case .failure(let error): harness.session.requestFailed(request, error, into: &harness.effects)
         }
     }
@@ -208,6 +221,7 @@ private struct Driver {
         guard let request = finished.randomElement(using: &random) else { return }
         harness.session.pushFinished(request, .failure(.unavailable()), into: &harness.effects)
         harness.session.requestFailed(request, .unavailable(), into: &harness.effects)
+        harness.session.importAnswered(request, .done, into: &harness.effects)
         harness.session.readFinished(request, lines: Array("END late=true\n".utf8), into: &harness.effects)
     }
 

@@ -42,6 +42,7 @@ struct SessionTests {
         (.hello, "HELLO"), (.register, "REGISTER device=x"), (.login, "LOGIN \(token)"), (.pair, "PAIR"),
         (.link, "LINK 7K3M-Q9TD"), (.push, "PUSH a b {}"), (.delete, "DELETE a b"), (.pull, "PULL since=3"),
         (.watch, "WATCH since=3"), (.unwatch, "UNWATCH"), (.get, "GET a b"), (.history, "HISTORY a b"), (.time, "TIME"),
+        (.versions, "VERSIONS since=3 conflicts=true"), (.devices, "DEVICES limit=7"), (.importing, "IMPORT BEGIN"),
         (.ping, "PING"), (.help, "HELP"), (.quit, "QUIT"),
     ]
     private static let token =
@@ -108,6 +109,10 @@ struct SessionTests {
             case .pull: [.read(.pull(since: 3, limit: 100), player: player, request)]
             case .get: [.read(.get(game, revision: nil), player: player, request)]
             case .history: [.read(.history(game, before: nil, limit: 100), player: player, request)]
+            case .versions:
+                [.read(.versions(VersionsQuery(.since(3), onlyConflicts: true), limit: 100), player: player, request)]
+            case .devices: [.read(.devices(after: nil, limit: 7), player: player, request)]
+            case .importing: [.importing(.begin, player: player, device: device, request)]
             case .watch: [.watch(since: 3, player: player, request)]
             case .quit: [.close]
             case .hello, .register, .login, .link, .unwatch, .time, .ping, .help: []

@@ -176,7 +176,8 @@ extension Command {
     /// The most lines of the answer before its last.
     fileprivate var maxLines: Int {
         switch self {
-        case .pull(_, let limit), .history(_, _, let limit): limit ?? 10_000
+        case .pull(_, let limit), .history(_, _, let limit), .devices(_, let limit): limit ?? 10_000
+        case .versions(let query): query.limit ?? 10_000
         case .get: 1
         case .help: 10_000
         default: 0
@@ -192,9 +193,11 @@ extension ServerLine {
     /// Whether this can be a line, or the last line, of the answer to a command; nil when it can be neither.
     fileprivate func place(in verb: Verb) -> Place? {
         switch (verb, self) {
-        case (.pull, .end), (.get, .end), (.history, .end), (.help, .end): .last
-        case (.pull, .game), (.get, .game), (.history, .version), (.help, .help): .line
-        case (.pull, .ok), (.get, .ok), (.history, .ok), (.help, .ok): nil
+        case (.pull, .end), (.get, .end), (.history, .end), (.versions, .end), (.devices, .end), (.help, .end): .last
+        case (.pull, .game), (.get, .game), (.history, .version), (.versions, .version), (.devices, .device),
+            (.help, .help):
+            .line
+        case (.pull, .ok), (.get, .ok), (.history, .ok), (.versions, .ok), (.devices, .ok), (.help, .ok): nil
         case (_, .ok): .last
         default: nil
         }

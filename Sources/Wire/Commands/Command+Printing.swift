@@ -35,6 +35,11 @@ extension Command {
             bytes.append(game)
             if let before { bytes.append(option: " before=", before) }
             if let limit { bytes.append(option: " limit=", limit) }
+        case .versions(let query): query.print(into: &bytes)
+        case .devices(let after, let limit):
+            if let after { bytes.append(option: " after=", after) }
+            if let limit { bytes.append(option: " limit=", limit) }
+        case .importing(let part): part.print(into: &bytes)
         case .help(let topic):
             if let topic {
                 bytes.append(UInt8(ascii: " "))
@@ -48,7 +53,7 @@ extension Command {
 
 extension [UInt8] {
     /// Appends a blank and the two words of a game's key.
-    fileprivate mutating func append(_ game: GameKey) {
+    mutating func append(_ game: GameKey) {
         append(UInt8(ascii: " "))
         append(text: game.collection)
         append(UInt8(ascii: " "))

@@ -22,6 +22,12 @@ public enum Command: Hashable, Sendable {
     case get(GameKey, revision: Revision?)
     /// One game's versions, newest first, without states.
     case history(GameKey, before: Revision?, limit: Int?)
+    /// The versions of all games, in the order of their revisions.
+    case versions(VersionsQuery)
+    /// The player's devices.
+    case devices(after: DeviceID?, limit: Int?)
+    /// A part of a history that is brought into an empty player.
+    case importing(ImportPart)
     /// The server's time.
     case time
     /// Is anybody there.
@@ -46,6 +52,9 @@ public enum Verb: String, CaseIterable, Sendable {
     case unwatch = "UNWATCH"
     case get = "GET"
     case history = "HISTORY"
+    case versions = "VERSIONS"
+    case devices = "DEVICES"
+    case importing = "IMPORT"
     case time = "TIME"
     case ping = "PING"
     case help = "HELP"
@@ -103,6 +112,9 @@ extension Command {
         case .unwatch: .unwatch
         case .get: .get
         case .history: .history
+        case .versions: .versions
+        case .devices: .devices
+        case .importing: .importing
         case .time: .time
         case .ping: .ping
         case .help: .help

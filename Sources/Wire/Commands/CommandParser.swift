@@ -52,6 +52,13 @@ public struct CommandParser: Sendable {
             let game = try gameKey(verb, line, &scanner)
             let options = try lastOptions(verb, line, &scanner, known: [.before, .limit])
             return .history(game, before: options.before, limit: options.limit)
+        case .versions:
+            let known: CommandOptions.Keys = [.since, .before, .revision, .limit, .conflicts, .states]
+            return .versions(try VersionsQuery(try lastOptions(verb, line, &scanner, known: known)))
+        case .devices:
+            let options = try lastOptions(verb, line, &scanner, known: [.after, .limit])
+            return .devices(after: options.after, limit: options.limit)
+        case .importing: return .importing(try importPart(line, &scanner))
         case .login:
             let word = try positional(.token, verb, line, &scanner)
             guard let token = Token(utf8: line.extracting(word)) else {
@@ -92,6 +99,11 @@ public struct CommandParser: Sendable {
         let game = try gameKey(.push, line, &scanner)
         let options = try CommandOptions(line, &scanner, known: [.saved, .base, .schema])
         guard scanner.hasMore(in: line) else { throw .missingState }
+        return .push(Push(game: game, options, state: try state(line, &scanner)))
+    }
+
+    /// Takes the state, which is the rest of the line.
+    func state(_ line: Span<UInt8>, _ scanner: inout LineScanner) throws(WireError) -> [UInt8] {
         let range = scanner.rest(of: line)
         guard range.count <= limits.maxStateBytes else { throw .stateTooLarge(limit: limits.maxStateBytes) }
         do throws(JSONCheck.Failure) {
@@ -99,10 +111,10 @@ public struct CommandParser: Sendable {
         } catch {
             throw WireError(error)
         }
-        return .push(Push(game: game, options, state: line.copy(range)))
+        return line.copy(range)
     }
 
-    private func gameKey(
+    func gameKey(
         _ verb: Verb, _ line: Span<UInt8>, _ scanner: inout LineScanner
     ) throws(WireError) -> GameKey {
         let collection = try positional(.collection, verb, line, &scanner)
@@ -110,7 +122,7 @@ public struct CommandParser: Sendable {
         return try GameKey(collection: line.extracting(collection), id: line.extracting(id))
     }
 
-    private func positional(
+    func positional(
         _ argument: WireError.Argument, _ verb: Verb, _ line: Span<UInt8>, _ scanner: inout LineScanner
     ) throws(WireError) -> Range<Int> {
         guard let word = scanner.nextPositional(in: line) else { throw .missingArgument(argument, of: verb) }
@@ -118,7 +130,7 @@ public struct CommandParser: Sendable {
     }
 
     /// Takes the options of a command that takes nothing after them.
-    private func lastOptions(
+    func lastOptions(
         _ verb: Verb, _ line: Span<UInt8>, _ scanner: inout LineScanner, known: CommandOptions.Keys
     ) throws(WireError) -> CommandOptions {
         let options = try CommandOptions(line, &scanner, known: known)

@@ -14,6 +14,10 @@ extension Verb {
         case .unwatch: "UNWATCH"
         case .get: "GET <collection> <id> [revision=<revision>]"
         case .history: "HISTORY <collection> <id> [before=<revision>] [limit=<number>]"
+        case .versions:
+            "VERSIONS [since|before|revision=<revision>] [limit=<number>] [conflicts=<flag>] [states=<flag>]"
+        case .devices: "DEVICES [after=<device>] [limit=<number>]"
+        case .importing: "IMPORT (BEGIN | DEVICE | VERSION | END | CANCEL) …"
         case .time: "TIME"
         case .ping: "PING"
         case .help: "HELP [<command>]"
@@ -36,6 +40,9 @@ extension Verb {
         case .unwatch: "be told no more"
         case .get: "read one game, or an older version of it"
         case .history: "list a game's versions, newest first"
+        case .versions: "list the versions of all games, in the order of their revisions"
+        case .devices: "list your devices"
+        case .importing: "bring an exported history into an empty player"
         case .time: "the server's time"
         case .ping: "see whether the server is there"
         case .help: "this list, or more about one command"
@@ -56,6 +63,9 @@ extension Verb {
         case .watch: "WATCH since=42"
         case .get: "GET handle.game today revision=41"
         case .history: "HISTORY handle.game today limit=20"
+        case .versions: "VERSIONS before=42 limit=20 conflicts=true"
+        case .devices: "DEVICES limit=20"
+        case .importing: "IMPORT BEGIN"
         case .help: "HELP PUSH"
         case .pair, .unwatch, .time, .ping, .quit: rawValue
         }
@@ -97,6 +107,27 @@ extension Verb {
             [
                 "Sends a VERSION line for each version, without its state: GET ... revision=N reads that.",
                 "Go on with before=<before of END> while END says more=true.",
+            ]
+        case .versions:
+            [
+                "since    from the oldest on; before: from the newest on; revision: this one alone",
+                "conflicts=true: only versions that won or lost. states=true: with their states, to the end of the line.",
+                "Sends VERSION lines, then END. Go on with since=<cursor of END>, or before=<before of END>,",
+                "while END says more=true.",
+            ]
+        case .devices:
+            [
+                "Sends a DEVICE line for each, then END. clock-offset: how far its clock is ahead, in microseconds.",
+                "Go on with after=<after of END> while END says more=true.",
+            ]
+        case .importing:
+            [
+                "IMPORT BEGIN, then for each device and each version of the history, revisions ascending:",
+                "IMPORT DEVICE <device> created=<time> name=<name>",
+                "IMPORT VERSION <collection> <id> revision=<revision> outcome=<outcome> saved=<time> stamp=<time>",
+                "  received=<time> device=<device> [base=<revision>] [rival=<revision>] [schema=<number>] [<json>]",
+                "IMPORT END versions=<number> devices=<number> last=<revision> [purged=<revision>] [import=<import>]",
+                "All of it becomes yours with END, or nothing. IMPORT CANCEL forgets it.",
             ]
         case .time: ["UTC, to the microsecond."]
         case .ping: ["Keeps a connection open that would else be idle."]

@@ -2,7 +2,7 @@
 extension WireError {
     /// A word that a command cannot do without.
     public enum Argument: String, Sendable {
-        case collection, id, token, code
+        case collection, id, token, code, part, device
 
         fileprivate var phrase: String { self == .id ? "an id" : "a \(rawValue)" }
     }
@@ -48,6 +48,13 @@ extension WireError {
         WireError(
             .missingArgument, "\(verb.rawValue) needs \(argument.phrase)", fields: [Field("field", argument.rawValue)],
             hint: "Usage: \(verb.usage)")
+    }
+
+    /// An option that a command cannot do without is missing.
+    public static func missingOption(_ field: String, of verb: Verb) -> WireError {
+        WireError(
+            .missingArgument, "\(verb.rawValue) needs \(field)=", fields: [Field("field", field)],
+            hint: "HELP \(verb.rawValue) tells how it is written.")
     }
 
     /// A value is not of the kind that it must be.
@@ -151,6 +158,27 @@ extension WireError {
     /// The game has no such version.
     public static let noSuchVersion = WireError(
         .noSuchVersion, "the game has no such version", hint: "HISTORY <collection> <id> lists its versions.")
+
+    /// The player has no such version, of whatever game.
+    public static let noSuchRevision = WireError(
+        .noSuchVersion, "there is no version with this revision", hint: "VERSIONS since=0 lists the versions.")
+
+    /// The player has versions, so that none can be imported.
+    public static let playerNotEmpty = WireError(
+        .playerNotEmpty, "the player has games already",
+        hint: "Import into a player that was just registered, and has pushed nothing.")
+
+    /// There is no import to go on with.
+    public static let noImport = WireError(
+        .noImport, "no import is under way here", hint: "Begin it, again if need be: IMPORT BEGIN.")
+
+    /// The history contradicts itself.
+    public static func importRefused(rule: String, revision: Revision? = nil, _ message: String) -> WireError {
+        WireError(
+            .importRefused, message,
+            fields: [Field("rule", rule)] + (revision.map { [Field("revision", String($0))] } ?? []),
+            hint: "Nothing was imported. Send the history as it was exported.")
+    }
 
     // MARK: The server
 

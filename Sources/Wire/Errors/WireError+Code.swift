@@ -69,6 +69,13 @@ extension WireError {
         /// The game has no such version.
         public static let noSuchVersion = Code("no-such-version")
 
+        /// The player has versions already, so that no history can be imported.
+        public static let playerNotEmpty = Code("player-not-empty")
+        /// No import is under way, or another has taken its place.
+        public static let noImport = Code("no-import")
+        /// What was imported is no history that a server could have written.
+        public static let importRefused = Code("import-refused")
+
         // The server.
         /// The server has as much to do as it takes on.
         public static let busy = Code("busy")
@@ -91,7 +98,8 @@ extension WireError {
             .unexpectedArgument, .repeatedArgument, .invalidID, .missingState, .invalidJSON, .jsonTooDeep,
             .stateTooLarge, .notSignedIn, .alreadySignedIn, .loginFailed, .registrationClosed, .codeInvalid,
             .tooManyTries, .deviceRevoked, .baseMismatch, .savedReused, .cursorAhead, .noSuchGame, .noSuchVersion,
-            .busy, .unavailable, .tooManyConnections, .shuttingDown, .idleTimeout, .epochChanged, .internalError,
+            .playerNotEmpty, .noImport, .importRefused, .busy, .unavailable, .tooManyConnections, .shuttingDown,
+            .idleTimeout, .epochChanged, .internalError,
         ]
     }
 }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// One line that the server sends. Source: Documentation/protocol.md, "Replies".
 public enum Reply: Hashable, Sendable {
     /// The first line of a connection.
@@ -14,12 +16,18 @@ public enum Reply: Hashable, Sendable {
     case watching(revision: Revision)
     /// The answer to `TIME`.
     case time(Timestamp)
-    /// The answer to `PING`, `UNWATCH` and `QUIT`.
+    /// The answer to `PING`, `UNWATCH`, `QUIT` and most parts of an `IMPORT`.
     case done
     /// A version of a game with its state, or a tombstone.
     case game(GameVersion)
     /// A line of a history.
     case version(VersionEntry)
+    /// One of the player's devices.
+    case device(DeviceEntry)
+    /// The answer to `IMPORT BEGIN`.
+    case importBegun(UUID)
+    /// The answer to `IMPORT END`: the player's last revision.
+    case imported(revision: Revision)
     /// A line of help.
     case help(String)
     /// The end of several lines.
@@ -39,7 +47,7 @@ public enum Reply: Hashable, Sendable {
         case .signIn(let signIn): signIn.print(into: &bytes)
         case .pairing(let offer): offer.print(into: &bytes)
         case .receipt(let receipt): receipt.print(into: &bytes)
-        case .watching(let revision):
+        case .watching(let revision), .imported(let revision):
             bytes.append(option: "OK revision=", revision)
             bytes.append(UInt8(ascii: "\n"))
         case .time(let time):
@@ -48,6 +56,11 @@ public enum Reply: Hashable, Sendable {
         case .done: bytes.append(text: "OK\n")
         case .game(let version): version.print(into: &bytes)
         case .version(let entry): entry.print(into: &bytes)
+        case .device(let entry): entry.print(into: &bytes)
+        case .importBegun(let id):
+            bytes.append(text: "OK import=")
+            id.print(into: &bytes)
+            bytes.append(UInt8(ascii: "\n"))
         case .help(let text):
             bytes.append(text: "# ")
             bytes.append(text: text)
@@ -62,14 +75,20 @@ public enum Reply: Hashable, Sendable {
     }
 }
 
-/// The last line of `PULL`, `GET`, `HISTORY` and `HELP`: `END [cursor=…] [more=…] [before=…]`.
+/// The last line of several: `END [cursor=…] [more=…] [before=…] [after=…] [revision=…] [purged-before=…]`.
 public struct PageEnd: Hashable, Sendable {
-    /// Of a pull: where the next one goes on.
+    /// Of a pull, and of versions from the oldest on: where the next one goes on.
     public var cursor: Revision?
-    /// Of a pull or a history: whether there is more now.
+    /// Of pages: whether there is more now.
     public var more: Bool?
-    /// Of a history with more: where the next page goes on.
+    /// Of a history with more, and of versions from the newest on: where the next page goes on.
     public var before: Revision?
+    /// Of devices with more: where the next page goes on.
+    public var after: DeviceID?
+    /// Of versions: the player's last revision.
+    public var lastRevision: Revision?
+    /// Of versions, where some were pruned: those below this revision may be gone.
+    public var purgedBefore: Revision?
 
     /// Creates the end of a get or of help.
     public init() {}
@@ -86,12 +105,21 @@ public struct PageEnd: Hashable, Sendable {
         more = before != nil
     }
 
+    /// Creates the end of devices; `after` says that there is more, and where.
+    public init(after: DeviceID?) {
+        self.after = after
+        more = after != nil
+    }
+
     /// Appends the line.
     public func print(into bytes: inout [UInt8]) {
         bytes.append(text: "END")
         if let cursor { bytes.append(option: " cursor=", cursor) }
         if let more { bytes.append(text: more ? " more=true" : " more=false") }
         if let before { bytes.append(option: " before=", before) }
+        if let after { bytes.append(option: " after=", after) }
+        if let lastRevision { bytes.append(option: " revision=", lastRevision) }
+        if let purgedBefore { bytes.append(option: " purged-before=", purgedBefore) }
         bytes.append(UInt8(ascii: "\n"))
     }
 }

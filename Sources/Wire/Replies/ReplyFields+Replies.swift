@@ -81,6 +81,19 @@ extension PageEnd {
         cursor = try fields.optionalRevision("cursor")
         more = try fields.optionalFlag("more")
         before = try fields.optionalRevision("before")
+        after = try fields.value("after") { DeviceID($0) }
+        lastRevision = try fields.optionalRevision("revision")
+        purgedBefore = try fields.optionalRevision("purged-before")
+    }
+}
+
+extension DeviceEntry {
+    init(device: DeviceID, _ fields: ReplyFields) throws(MalformedLine) {
+        try self.init(
+            device: device, name: fields.text("name"), created: fields.time("created"),
+            seen: fields.optionalTime("seen"),
+            clockOffset: fields.value("clock-offset") { $0.signedDecimal },
+            revoked: fields.optionalTime("revoked"))
     }
 }
 

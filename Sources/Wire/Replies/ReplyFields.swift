@@ -1,3 +1,5 @@
+import Foundation
+
 /// A line of the server's that says something other than the protocol lets it say.
 public struct MalformedLine: Error, Hashable, Sendable, CustomStringConvertible {
     /// What is wrong, one line.
@@ -53,6 +55,15 @@ public struct ReplyFields: Hashable, Sendable {
         try value(key) { $0.decimal }
     }
 
+    /// A UUID that must be there.
+    public func uuid(_ key: String) throws(MalformedLine) -> UUID {
+        try required(key, value(key) { UUID(utf8: Array($0.utf8).span) })
+    }
+
+    func optionalTime(_ key: String) throws(MalformedLine) -> Timestamp? {
+        try value(key) { Timestamp($0) }
+    }
+
     /// A time that must be there.
     public func time(_ key: String) throws(MalformedLine) -> Timestamp {
         try required(key, value(key) { Timestamp($0) })
@@ -99,6 +110,12 @@ public struct ReplyFields: Hashable, Sendable {
 }
 
 extension String {
+    /// A decimal number with a minus sign where it is negative, without leading zeros.
+    var signedDecimal: Int64? {
+        guard hasPrefix("-") else { return decimal }
+        return String(dropFirst()).decimal.flatMap { $0 > 0 ? -$0 : nil }
+    }
+
     /// A decimal number without sign and without leading zeros, at most `Int64.max`.
     fileprivate var decimal: Int64? {
         var text = self

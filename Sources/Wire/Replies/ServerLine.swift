@@ -13,6 +13,8 @@ public enum ServerLine: Hashable, Sendable {
     case game(GameVersion)
     /// A line of a history.
     case version(VersionEntry)
+    /// One of the player's devices.
+    case device(DeviceEntry)
     /// A line of help, without `# `.
     case help(String)
     /// Not asked for: there is something up to a revision.
@@ -26,7 +28,7 @@ public enum ServerLine: Hashable, Sendable {
     public var endsReply: Bool {
         switch self {
         case .ok, .end, .error: true
-        case .greeting, .game, .version, .help, .changed, .bye, .unrecognized: false
+        case .greeting, .game, .version, .device, .help, .changed, .bye, .unrecognized: false
         }
     }
 
@@ -51,7 +53,13 @@ public enum ServerLine: Hashable, Sendable {
             return .error(try WireError(code: code, try ReplyFields(line, &scanner)))
         case "VERSION":
             let key = try gameKey(line, &scanner)
-            return .version(VersionEntry(game: key, detail: try VersionDetail(try ReplyFields(line, &scanner))))
+            let fields = try ReplyFields(line, &scanner)
+            return .version(VersionEntry(game: key, detail: try VersionDetail(fields), state: fields.tail))
+        case "DEVICE":
+            guard let device = DeviceID(try Self.word("a device", line, &scanner)) else {
+                throw MalformedLine("the device is no UUID")
+            }
+            return .device(try DeviceEntry(device: device, try ReplyFields(line, &scanner)))
         case "#":
             return .help(line.text(min(range.upperBound + 1, line.count)..<line.count))
         case "IEUM":

@@ -1,21 +1,24 @@
-/// One line of a game's history: a version without its state.
+/// One version in a `VERSION` line: without its state in a game's history, with it where it was asked for.
 public struct VersionEntry: Hashable, Sendable {
     /// Which game.
     public var game: GameKey
     /// What is known about the version.
     public var detail: VersionDetail
+    /// The JSON text; `nil` of a tombstone, and where no states were asked for.
+    public var state: [UInt8]?
 
     /// Creates an entry.
-    public init(game: GameKey, detail: VersionDetail) {
+    public init(game: GameKey, detail: VersionDetail, state: [UInt8]? = nil) {
         self.game = game
         self.detail = detail
+        self.state = state
     }
 
     /// Appends the line `VERSION …`.
     public func print(into bytes: inout [UInt8]) {
         let collection = Array(game.collection.utf8)
         let id = Array(game.id.utf8)
-        detail.print(collection: collection.span, id: id.span, into: &bytes)
+        detail.print(collection: collection.span, id: id.span, state: state?.span, into: &bytes)
     }
 }
 
@@ -66,10 +69,23 @@ public struct VersionDetail: Hashable, Sendable {
         self.isTombstone = isTombstone
     }
 
-    /// Appends the line `VERSION collection id …`.
-    public func print(collection: Span<UInt8>, id: Span<UInt8>, into bytes: inout [UInt8]) {
+    /// Appends the line `VERSION collection id … [{state}]`.
+    public func print(
+        collection: Span<UInt8>, id: Span<UInt8>, state: Span<UInt8>? = nil, into bytes: inout [UInt8]
+    ) {
         bytes.append(text: "VERSION ")
         bytes.append(collection: collection, id: id)
+        printOrigin(into: &bytes)
+        bytes.append(option: " schema=", schema)
+        bytes.append(option: " size=", size)
+        bytes.append(text: isHead ? " head=true" : " head=false")
+        bytes.append(text: isTombstone ? " deleted=true" : " deleted=false")
+        if let state { bytes.append(state: state) }
+        bytes.append(UInt8(ascii: "\n"))
+    }
+
+    /// Appends what became of the version and where it came from.
+    func printOrigin(into bytes: inout [UInt8]) {
         bytes.append(option: " revision=", revision)
         bytes.append(text: " outcome=")
         bytes.append(outcome)
@@ -79,9 +95,5 @@ public struct VersionDetail: Hashable, Sendable {
         bytes.append(option: " device=", device)
         if let base { bytes.append(option: " base=", base) }
         if let rival { bytes.append(option: " rival=", rival) }
-        bytes.append(option: " schema=", schema)
-        bytes.append(option: " size=", size)
-        bytes.append(text: isHead ? " head=true" : " head=false")
-        bytes.append(text: isTombstone ? " deleted=true\n" : " deleted=false\n")
     }
 }

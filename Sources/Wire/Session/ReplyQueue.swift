@@ -12,7 +12,12 @@ public struct RequestID: RawRepresentable, Hashable, Sendable {
 /// no memory.
 struct ReplyQueue: Sendable {
     /// What a slot without a reply waits for.
-    enum Kind: Sendable { case push, signIn, pairingCode, read, watch }
+    enum Kind: Sendable {
+        case push, signIn, pairingCode, read, watch, staging, importing
+
+        /// Whether further commands may begin meanwhile.
+        var overlaps: Bool { self == .push || self == .staging }
+    }
 
     private enum Slot: Sendable {
         case waiting(Kind)

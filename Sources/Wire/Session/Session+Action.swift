@@ -28,6 +28,8 @@ extension Session {
         /// Subscribe to the player's changes, then read the last revision; then `watchEstablished`, or `requestFailed`
         /// (`cursor-ahead` if `since` is beyond it; an earlier subscription then stays).
         case watch(since: Revision, player: PlayerID, RequestID)
+        /// Begin, stage or end an import; then `importAnswered`, or `requestFailed`.
+        case importing(ImportPart, player: PlayerID, device: DeviceID, RequestID)
         /// End the subscription.
         case unwatch
         /// Hand over no more lines until `resumeReading`.
@@ -46,6 +48,10 @@ extension Session {
         case get(GameKey, revision: Revision?)
         /// A game's versions before a revision, newest first.
         case history(GameKey, before: Revision?, limit: Int)
+        /// A page of all games' versions, or one version.
+        case versions(VersionsQuery, limit: Int)
+        /// The player's devices behind one, in the order of their ids.
+        case devices(after: DeviceID?, limit: Int)
     }
 
     /// What one or more events led to: bytes for the peer, and things to do. The bytes go first, then the actions in their

@@ -29,12 +29,14 @@ extension Session {
             effects.actions.append(.redeem(code, device: device, request))
 
         case (.awaitingLogin, .pair), (.awaitingLogin, .push), (.awaitingLogin, .pull), (.awaitingLogin, .watch),
-            (.awaitingLogin, .unwatch), (.awaitingLogin, .get), (.awaitingLogin, .history):
+            (.awaitingLogin, .unwatch), (.awaitingLogin, .get), (.awaitingLogin, .history),
+            (.awaitingLogin, .versions), (.awaitingLogin, .devices), (.awaitingLogin, .importing):
             reply(.notSignedIn(command.verb), &effects)
 
         case (.signingIn, .register), (.signingIn, .login), (.signingIn, .link), (.signingIn, .pair),
             (.signingIn, .push), (.signingIn, .pull), (.signingIn, .watch), (.signingIn, .unwatch),
-            (.signingIn, .get), (.signingIn, .history):
+            (.signingIn, .get), (.signingIn, .history), (.signingIn, .versions), (.signingIn, .devices),
+            (.signingIn, .importing):
             held = .command(command)
 
         case (.ready, .register), (.ready, .login), (.ready, .link):
@@ -67,9 +69,23 @@ extension Session {
             let history = ReadRequest.history(game, before: before, limit: pageSize(limit))
             effects.actions.append(.read(history, player: player, runAlone(.read)))
 
+        case (.ready(let player, _), .versions(let query)):
+            guard replies.waitingCount == 0 else { return held = .command(command) }
+            let versions = ReadRequest.versions(query, limit: pageSize(query.limit))
+            effects.actions.append(.read(versions, player: player, runAlone(.read)))
+        case (.ready(let player, _), .devices(let after, let limit)):
+            guard replies.waitingCount == 0 else { return held = .command(command) }
+            let devices = ReadRequest.devices(after: after, limit: pageSize(limit))
+            effects.actions.append(.read(devices, player: player, runAlone(.read)))
+        case (.ready(let player, let device), .importing(let part)):
+            guard part.isStaged ? !isRunningAlone : replies.waitingCount == 0 else { return held = .command(command) }
+            let request = part.isStaged ? replies.wait(for: .staging) : runAlone(.importing)
+            effects.actions.append(.importing(part, player: player, device: device, request))
+
         case (.closed, .hello), (.closed, .register), (.closed, .login), (.closed, .pair), (.closed, .link),
             (.closed, .push), (.closed, .pull), (.closed, .watch), (.closed, .unwatch), (.closed, .get),
-            (.closed, .history), (.closed, .time), (.closed, .ping), (.closed, .help), (.closed, .quit):
+            (.closed, .history), (.closed, .versions), (.closed, .devices), (.closed, .importing), (.closed, .time),
+            (.closed, .ping), (.closed, .help), (.closed, .quit):
             return
         }
     }

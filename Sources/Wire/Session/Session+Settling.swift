@@ -11,7 +11,7 @@ extension Session {
     /// request's answer then says so.
     mutating func finish(_ request: RequestID, _ kind: ReplyQueue.Kind, _ effects: inout Effects) -> Bool {
         guard let expected = replies.kind(of: request) else { return false }
-        if expected != .push { isRunningAlone = false }
+        if !expected.overlaps { isRunningAlone = false }
         guard expected != kind else { return true }
         if expected == .signIn { state = .awaitingLogin }
         answer(request, .internalError(), &effects)

@@ -155,6 +155,14 @@ public struct Session: Sendable {
         settle(&effects)
     }
 
+    /// A part of an import was taken: `OK`, or more where it was the beginning or the end.
+    public mutating func importAnswered(_ request: RequestID, _ answer: Reply, into effects: inout Effects) {
+        let kind = replies.kind(of: request) == .staging ? ReplyQueue.Kind.staging : .importing
+        guard finish(request, kind, &effects) else { return }
+        replies.answer(request, to: &effects.output) { answer.print(into: &$0) }
+        settle(&effects)
+    }
+
     /// The subscription holds, and `revision` was the player's last when it did.
     public mutating func watchEstablished(
         _ request: RequestID, revision: Revision, into effects: inout Effects

@@ -13,6 +13,8 @@ public struct Limits: Hashable, Sendable {
 
     /// The most characters in a device's or a client's name.
     public static let maxNameCharacters = 64
+    /// The most bytes in such a name.
+    public static let maxNameBytes = 255
     /// The deepest nesting of arrays and objects in a state.
     public static let maxStateDepth = 512
 

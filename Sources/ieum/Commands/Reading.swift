@@ -62,6 +62,7 @@ extension ProgramCommand {
         let limit = try call.arguments.integer("limit", in: 1...1_000_000) ?? 20
         var before = try call.versionNumber("before")
         let device = try call.signIn()
+        let names = try DeviceNames(of: device, isOptional: true)
         var versions: [VersionEntry] = []
         repeat {
             let page = try device.connection.history(key, before: before, limit: min(limit - versions.count, 1_000))
@@ -71,11 +72,11 @@ extension ProgramCommand {
         if call.wantsJSON {
             try call.printJSON([
                 ("collection", .string(key.collection)), ("id", .string(key.id)),
-                ("versions", .array(versions.map { call.json($0.detail, device.identity) })),
+                ("versions", .array(versions.map { .object(call.json($0.detail, names)) })),
                 ("before", .number(before)),
             ])
         } else {
-            for line in call.table(versions, device.identity) { try call.output.line(line) }
+            try call.output.table(call.table(versions, names))
             if let before { call.output.talk("Older ones: add --before \(before)") }
         }
         return .done
@@ -95,31 +96,33 @@ extension Call {
         ]
     }
 
-    fileprivate func json(_ version: VersionDetail, _ identity: Identity) -> JSONText {
-        .object(
-            [
-                ("revision", .integer(version.revision)), ("outcome", .string(version.outcome.rawValue)),
-                ("saved", .time(version.saved)), ("stamp", .time(version.stamp)), ("received", .time(version.received)),
-            ] + json(of: version.device, here: identity) + [
-                ("base", .number(version.base)), ("rival", .number(version.rival)),
-                ("schema", .integer(Int64(version.schema))), ("size", .integer(Int64(version.size))),
-                ("head", .boolean(version.isHead)), ("deleted", .boolean(version.isTombstone)),
-            ])
+    /// What a version is in JSON, without its game and state.
+    func json(_ version: VersionDetail, _ names: DeviceNames) -> [(key: String, value: JSONText)] {
+        [
+            ("revision", .integer(version.revision)), ("outcome", .string(version.outcome.rawValue)),
+            ("saved", .time(version.saved)), ("stamp", .time(version.stamp)), ("received", .time(version.received)),
+        ] + names.json(version.device) + [
+            ("base", .number(version.base)), ("rival", .number(version.rival)),
+            ("schema", .integer(Int64(version.schema))), ("size", .integer(Int64(version.size))),
+            ("head", .boolean(version.isHead)), ("deleted", .boolean(version.isTombstone)),
+        ]
     }
 
-    fileprivate func table(_ versions: [VersionEntry], _ identity: Identity) -> [String] {
+    fileprivate func table(_ versions: [VersionEntry], _ names: DeviceNames) -> Table {
         var table = Table([
             .left(" "), .right("REVISION"), .left("SAVED (UTC)"), .left("DEVICE"), .left("OUTCOME"), .right("BASE"),
             .right("RIVAL"), .right("SIZE"),
         ])
         for version in versions.map(\.detail) {
+            let style: Style? = version.isHead ? .green : version.outcome == .lost ? .red : nil
             table.add([
-                version.isHead ? "*" : " ", String(version.revision), version.saved.shortText,
-                name(of: version.device, here: identity), version.outcome.rawValue,
-                version.base.map { String($0) } ?? "-", version.rival.map { String($0) } ?? "-",
-                version.isTombstone ? "deleted" : version.size.sizeText,
+                StyledText(version.isHead ? "*" : " ", .green), StyledText(String(version.revision), style),
+                StyledText(version.saved.shortText), StyledText(names[version.device]),
+                StyledText(version.outcome.rawValue, style), StyledText(version.base.map { String($0) } ?? "-"),
+                StyledText(version.rival.map { String($0) } ?? "-"),
+                StyledText(version.isTombstone ? "deleted" : version.size.sizeText),
             ])
         }
-        return table.lines
+        return table
     }
 }

@@ -24,6 +24,26 @@ struct Output {
         isStyled = isTerminal && !isPlain
     }
 
+    /// How many columns stdout has; nil where it is no terminal, and nothing needs to fit.
+    var width: Int? {
+        guard isTerminal else { return nil }
+        var size = winsize()
+        guard ioctl(dataDescriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
+        return Int(size.ws_col)
+    }
+
+    /// Shows how far a long work is, on a terminal's stderr only. The next one takes its place.
+    func progress(_ text: String) {
+        guard isatty(talkDescriptor) == 1 else { return }
+        _ = Self.write(Array("\r\(text.terminalSafe)\u{1B}[K".utf8), to: talkDescriptor)
+    }
+
+    /// Takes what ``progress(_:)`` showed away.
+    func endProgress() {
+        guard isatty(talkDescriptor) == 1 else { return }
+        _ = Self.write(Array("\r\u{1B}[K".utf8), to: talkDescriptor)
+    }
+
     /// Writes bytes to stdout, at once.
     func data(_ bytes: [UInt8]) throws(Broken) {
         let number = Self.write(bytes, to: dataDescriptor)

@@ -18,6 +18,21 @@ extension String {
         reduce(0) { $0 + $1.terminalWidth }
     }
 
+    /// The text, if it is wider than that with its end cut off and an ellipsis in its place.
+    func cut(to width: Int) -> String {
+        guard terminalWidth > width else { return self }
+        guard width > 1 else { return width == 1 ? "…" : "" }
+        var kept = ""
+        var room = width - 1
+        for character in self {
+            let needed = String(character).terminalWidth
+            guard needed <= room else { break }
+            kept.append(character)
+            room -= needed
+        }
+        return kept + "…"
+    }
+
     /// The text, filled up with spaces to a width.
     func padded(to width: Int, alignedRight: Bool = false) -> String {
         let space = String(repeating: " ", count: max(0, width - terminalWidth))

@@ -152,7 +152,7 @@ final class ModelServer {
             }
         case .resumeReading: readOn(id, at: now)
         case .close: send(id, nil)
-        case .unwatch, .pauseReading, .register, .createPairingCode, .redeem: break
+        case .unwatch, .pauseReading, .register, .createPairingCode, .redeem, .importing: break
         }
     }
 
@@ -214,6 +214,7 @@ final class ModelServer {
             let page = all.suffix(limit)
             for version in page.reversed() { entry(version, game).print(into: &bytes) }
             PageEnd(before: all.count > page.count ? page.first?.revision : nil).print(into: &bytes)
+        case .versions, .devices: return .failure(.internalError("no game asks for that"))
         }
         return .success(bytes)
     }

@@ -92,7 +92,7 @@ extension SeededRandom {
     }
 
     mutating func command() throws -> Command {
-        switch Int.random(in: 0..<16, using: &self) {
+        switch Int.random(in: 0..<20, using: &self) {
         case 0: return .hello(client: maybe { $0.name() })
         case 1: return .register(device: maybe { $0.name() })
         case 2: return .login(try token())
@@ -111,7 +111,36 @@ extension SeededRandom {
             return .history(try gameKey(), before: maybe { $0.revision() }, limit: maybe { $0.number() })
         case 13: return chance(0.5) ? .time : .ping
         case 14: return .help(topic: maybe { _ in "push" })
+        case 15:
+            let place: VersionsQuery.Place =
+                [.since(revision(from: 0)), .before(revision()), .revision(revision())].randomElement(using: &self)
+                ?? .since(0)
+            return .versions(
+                VersionsQuery(
+                    place, limit: maybe { $0.number() }, onlyConflicts: chance(0.5), withStates: chance(0.5)))
+        case 16: return .devices(after: maybe { DeviceID($0.uuid()) }, limit: maybe { $0.number() })
+        case 17, 18: return .importing(try importPart())
         default: return .quit
+        }
+    }
+
+    mutating func importPart() throws -> ImportPart {
+        switch Int.random(in: 0..<6, using: &self) {
+        case 0: return .begin
+        case 1: return .cancel
+        case 2: return .device(ImportedDevice(device: DeviceID(uuid()), created: timestamp(), name: name()))
+        case 3:
+            return .end(
+                ImportTotals(
+                    versions: revision(from: 0), devices: revision(from: 0),
+                    lastRevision: min(revision(from: 0), Int64.max - 1), purgedBefore: revision(from: 0),
+                    id: maybe { $0.uuid() }))
+        default:
+            let state = chance(0.2) ? nil : Array(json().utf8)
+            var detail = versionDetail()
+            if detail.outcome == .repeated { detail.outcome = .won }
+            (detail.size, detail.isHead, detail.isTombstone) = (state?.count ?? 0, false, state == nil)
+            return .version(VersionEntry(game: try gameKey(), detail: detail, state: state))
         }
     }
 
@@ -155,7 +184,7 @@ extension SeededRandom {
     }
 
     mutating func reply() throws -> Reply {
-        switch Int.random(in: 0..<15, using: &self) {
+        switch Int.random(in: 0..<18, using: &self) {
         case 0: return .greeting(greeting())
         case 1: return .hello(greeting())
         case 2:
@@ -170,16 +199,31 @@ extension SeededRandom {
         case 8:
             return .game(
                 GameVersion(game: try gameKey(), header: gameHeader(), state: maybe { Array($0.json().utf8) }))
-        case 9: return .version(VersionEntry(game: try gameKey(), detail: versionDetail()))
+        case 9:
+            return .version(
+                VersionEntry(game: try gameKey(), detail: versionDetail(), state: maybe { Array($0.json().utf8) }))
         case 10: return .help(name())
         case 11:
-            switch Int.random(in: 0..<3, using: &self) {
+            switch Int.random(in: 0..<5, using: &self) {
             case 0: return .end(PageEnd())
             case 1: return .end(PageEnd(cursor: revision(from: 0), more: chance(0.5)))
+            case 2: return .end(PageEnd(after: maybe { DeviceID($0.uuid()) }))
+            case 3:
+                var end = PageEnd(cursor: revision(from: 0), more: chance(0.5))
+                (end.lastRevision, end.purgedBefore) = (revision(from: 0), maybe { $0.revision() })
+                return .end(end)
             default: return .end(PageEnd(before: maybe { $0.revision() }))
             }
         case 12: return .error(wireError())
         case 13: return .changed(revision: revision())
+        case 14: return .importBegun(uuid())
+        case 15: return .imported(revision: revision(from: 0))
+        case 16:
+            return .device(
+                DeviceEntry(
+                    device: DeviceID(uuid()), name: text(), created: timestamp(), seen: maybe { $0.timestamp() },
+                    clockOffset: maybe { Int64.random(in: -Int64.max...Int64.max, using: &$0) },
+                    revoked: maybe { $0.timestamp() }))
         default: return .bye(wireError())
         }
     }

@@ -59,7 +59,7 @@ extension Session.Action {
         switch self {
         case .signIn(_, let request), .register(_, let request), .createPairingCode(_, _, let request),
             .redeem(_, _, let request), .push(_, _, _, let request), .read(_, _, let request),
-            .watch(_, _, let request):
+            .watch(_, _, let request), .importing(_, _, _, let request):
             request
         case .unwatch, .pauseReading, .resumeReading, .close: nil
         }
@@ -67,6 +67,10 @@ extension Session.Action {
 
     /// Whether the action starts a request that must run alone.
     var runsAlone: Bool {
-        if case .push = self { false } else { request != nil }
+        switch self {
+        case .push: false
+        case .importing(let part, _, _, _): !part.isStaged
+        default: request != nil
+        }
     }
 }

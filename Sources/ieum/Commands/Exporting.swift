@@ -1,0 +1,112 @@
+import Arguments
+import IeumClient
+import Wire
+
+extension ProgramCommand {
+    /// `ieum export`
+    static let export = ProgramCommand(
+        spec: CommandSpec(
+            "ieum export", "write the player's games and their whole history as JSON Lines",
+            options: [
+                OptionSpec("output", "FILE|-", default: "-", help: "where to; - is stdout"), .timeout, .json,
+            ],
+            examples: ["ieum export --output games.jsonl"],
+            exitCodes: [ExitCode.done, .refused, .usage, .unreachable, .notSignedIn].map(\.entry)),
+        notes: [
+            """
+            A line each: where it comes from; every version with all that the server knows of it, its state byte for byte,
+            a device before the first version that it pushed; at last how many there are, and a checksum. The file is there
+            when it is whole, readable for its owner alone. ieum import brings it into another player, here or elsewhere.
+            --json prints, with --output FILE, versions, devices, lastRevision, purgedBefore, sha256.
+            """
+        ]
+    ) { call in
+        let path = call.arguments.string("output") ?? "-"
+        let device = try call.signIn()
+        let target = try ExportTarget(path, call.output)
+        var export = Export(device, target) { call.output.progress("\($0) versions") }
+        let end = try export.write()
+        call.output.endProgress()
+        guard path != "-" else { return .done }
+        if call.wantsJSON {
+            try call.printJSON([
+                ("versions", .integer(end.totals.versions)), ("devices", .integer(end.totals.devices)),
+                ("lastRevision", .integer(end.totals.lastRevision)),
+                ("purgedBefore", .integer(end.totals.purgedBefore)),
+                ("sha256", .string(end.checksum)),
+            ])
+        } else {
+            call.output.talk(
+                "\(end.totals.versions) versions by \(end.totals.devices) devices, up to revision "
+                    + "\(end.totals.lastRevision), are in \(path).")
+        }
+        return .done
+    }
+}
+
+/// Writes a history, page by page: what is in memory is a page.
+private struct Export {
+    private let device: SignedInDevice
+    private let target: ExportTarget
+    private let progress: (Int64) -> Void
+    private var checksum = SHA256()
+
+    init(_ device: SignedInDevice, _ target: ExportTarget, progress: @escaping (Int64) -> Void) {
+        self.device = device
+        self.target = target
+        self.progress = progress
+    }
+
+    mutating func write() throws -> ExportLine.End {
+        let connection = device.connection
+        let names = Dictionary(try connection.devices().map { ($0.device, $0) }, uniquingKeysWith: { $1 })
+        try target.write(
+            ExportLine.header(
+                .init(epoch: connection.greeting.epoch, player: device.identity.player, exported: .now)
+            ).bytes)
+        var totals = ImportTotals(versions: 0, devices: 0, lastRevision: 0)
+        var written: Set<DeviceID> = []
+        var isFirst = true
+        var next: Revision? = 0
+        while let since = next {
+            let page = try connection.versions(VersionsQuery(.since(since), limit: 1_000, withStates: true))
+            if isFirst {
+                // What is pushed from now on is for the next export.
+                (totals.lastRevision, totals.purgedBefore, isFirst) = (page.lastRevision, page.purgedBefore, false)
+            }
+            guard page.purgedBefore == totals.purgedBefore else {
+                throw Failure(
+                    .unreachable, code: "pruned-meanwhile", "old versions were removed while they were read",
+                    hint: "Export again.")
+            }
+            for version in page.versions where version.detail.revision <= totals.lastRevision {
+                let author = version.detail.device
+                if written.insert(author).inserted {
+                    let entry = names[author]
+                    try add(
+                        .device(
+                            ImportedDevice(
+                                device: author, created: entry?.created ?? version.detail.received,
+                                name: entry?.name ?? "device")))
+                    totals.devices += 1
+                }
+                try add(.version(version))
+                totals.versions += 1
+            }
+            progress(totals.versions)
+            next = page.next.flatMap { $0 < totals.lastRevision ? $0 : nil }
+        }
+        var end = ExportLine.End(totals: totals, checksum: "")
+        try add(.end(end))
+        end.checksum = checksum.hexDigest
+        try target.write(ExportLine.checksumPart(end.checksum))
+        try target.finish()
+        return end
+    }
+
+    private mutating func add(_ line: ExportLine) throws {
+        let bytes = line.bytes
+        checksum.update(bytes)
+        try target.write(bytes)
+    }
+}
