@@ -14,13 +14,13 @@ let package = Package(
         // C libraries of the system: a module map and a shim each. See Documentation/dependencies.md.
         .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CLibEvent", pkgConfig: "libevent", providers: [.apt(["libevent-dev"])]),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Modules; imports go one way, from the bottom of this list to its top.
         .target(name: "Arguments"),
         .target(name: "Wire"),
-        .target(name: "EventLoop", dependencies: ["CLibEvent"]),
+        .target(name: "EventLoop", dependencies: ["CLibEvent", "COpenSSL"]),
         .target(name: "Postgres", dependencies: ["CLibPQ", "EventLoop"]),
         .target(name: "Migrator", dependencies: ["Arguments", "Postgres", "COpenSSL"]),
         .target(
@@ -39,19 +39,21 @@ let package = Package(
         .executableTarget(name: "ieum", dependencies: ["Arguments", "IeumClient", "Wire"]),
         .executableTarget(
             name: "ieum-bench",
-            dependencies: ["Arguments", "Wire", "EventLoop", "Postgres", "IeumClient", "Handle", "CSQLite"],
+            dependencies: [
+                "Arguments", "Wire", "EventLoop", "Postgres", "IeumClient", "Handle", "CSQLite", "COpenSSL",
+            ],
             path: "Benchmarks/ieum-bench"),
 
         // The game of the tutorial, which is a package of its own, too.
         .executableTarget(name: "guess", dependencies: ["IeumClient"], path: "Examples/guess/Sources/guess"),
 
         // Tests.
-        .target(name: "TestSupport", dependencies: ["Postgres"], path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["EventLoop", "Postgres"], path: "Tests/TestSupport"),
         .testTarget(
             name: "BenchTests", dependencies: ["ieum-bench", "Wire"], path: "Benchmarks/BenchTests"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"]),
-        .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
+        .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "TestSupport"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .executableTarget(name: "migrate-probe", dependencies: ["Migrator"], path: "Tests/MigrateProbe"),
         .testTarget(
@@ -69,7 +71,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Wire", "SyncServer", "Migrator", "Postgres", "IeumClient", "Handle", "TestSupport", "sync-probe",
+                "Wire", "EventLoop", "SyncServer", "Migrator", "Postgres", "IeumClient", "Handle", "TestSupport",
+                "sync-probe",
             ]),
     ],
     swiftLanguageModes: [.v6]
