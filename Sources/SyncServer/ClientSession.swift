@@ -28,9 +28,13 @@ final class ClientSession {
         if case .ready(let player, let device) = session.state { (player, device) } else { nil }
     }
 
-    /// Greets; called once.
+    /// Greets, with TLS once that is agreed on; called once.
     func open() {
         connection.start(delegate: self)
+        if !connection.isHandshaking { greet() }
+    }
+
+    private func greet() {
         act { $0.connectionOpened(at: Clock.now(), into: &$1) }
     }
 
@@ -160,6 +164,11 @@ final class ClientSession {
 }
 
 extension ClientSession: ConnectionDelegate {
+    func handshakeFinished(on connection: Connection) {
+        server.metrics.handshakes += 1
+        greet()
+    }
+
     func lineReceived(_ line: Span<UInt8>, on connection: Connection) {
         server.metrics.commands += 1
         var effects = server.takeEffects()
@@ -185,6 +194,10 @@ extension ClientSession: ConnectionDelegate {
     }
 
     func ended(_ reason: Connection.EndReason, on connection: Connection) {
+        if case .insecure(let error) = reason {
+            server.metrics.tlsFailures[error.kind.label, default: 0] += 1
+            server.log(.debug, "tls-failed", ["peer": connection.peer, "error": error])
+        }
         session.connectionLost()
         endWatch()
         countOutput(0)

@@ -1,3 +1,4 @@
+import EventLoop
 import Wire
 
 /// What the daemon counts, printed in Prometheus' text format.
@@ -20,6 +21,9 @@ final class Metrics {
     var signIns = 0
     var failedSignIns = 0
     var databaseLosses = 0
+    var handshakes = 0
+    var tlsFailures: [String: Int] = [:]
+    var failedReloads = 0
 
     /// The text of `/metrics`; gauges are given by who knows them.
     func text(gauges: [(name: String, help: String, value: Double)]) -> String {
@@ -48,6 +52,13 @@ final class Metrics {
         count("sign_ins_total", "Successful LOGIN, REGISTER and LINK.", signIns)
         count("sign_ins_failed_total", "Wrong tokens and codes.", failedSignIns)
         count("database_losses_total", "Lost database connections.", databaseLosses)
+        count("tls_handshakes_total", "TLS handshakes that succeeded.", handshakes)
+        add(
+            "tls_failures_total", "counter", "Connections that TLS ended, by reason.",
+            TLSError.Kind.labels.map { ("{reason=\"\($0)\"}", Double(tlsFailures[$0] ?? 0)) })
+        count(
+            "tls_reloads_failed_total", "Reloads of certificate and key that failed; the old ones stayed.",
+            failedReloads)
         for gauge in gauges { add(gauge.name, "gauge", gauge.help, [("", gauge.value)]) }
         return lines.joined(separator: "\n") + "\n"
     }

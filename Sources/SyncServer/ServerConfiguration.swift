@@ -1,3 +1,5 @@
+import EventLoop
+
 /// Everything that an operator can set, with the defaults of `ieumd serve`.
 public struct ServerConfiguration: Sendable {
     /// Where clients connect: a host name or address.
@@ -6,6 +8,8 @@ public struct ServerConfiguration: Sendable {
     public var port = 4386
     /// Where `/metrics`, `/healthz` and `/readyz` answer; nil for nowhere.
     public var metrics: (host: String, port: Int)? = ("127.0.0.1", 4387)
+    /// The PEM files of TLS; nil for plain TCP.
+    public var tls: TLSServerContext.Files?
     /// Whether anyone may `REGISTER`.
     public var isRegistrationOpen = true
     /// What may be used at most.
@@ -42,6 +46,8 @@ public struct ServerConfiguration: Sendable {
         public var readers = 2
         /// How long a connection may say nothing; then it is closed.
         public var idleTimeout: Duration = .seconds(900)
+        /// How long the handshake of TLS may take; then the connection is closed.
+        public var handshakeTimeout: Duration = .seconds(10)
         /// How long a command may wait for PostgreSQL; then it gets `ERR unavailable`.
         public var requestTimeout: Duration = .seconds(15)
         /// How long a peer may leave its replies unread; then it is closed.

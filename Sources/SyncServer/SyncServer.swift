@@ -20,6 +20,10 @@ public final class SyncServer {
     private var lanes: [Lane] = []
     private let pool: DatabasePool
     private(set) var description: ServerDescription
+    let tls: ServerTLS?
+    private var certificateTimer: EventLoop.Timer?
+    /// Connections over the limit that are shaking hands, to be told so.
+    private var strangers = 0
     private var sessions: [ObjectIdentifier: ClientSession] = [:]
     private var spareEffects: [Session.Effects] = []
     private var listener: Listener?
@@ -41,9 +45,11 @@ public final class SyncServer {
     ///   - epoch: the epoch of the database, read beforehand.
     ///   - loop: the loop that everything is on.
     ///   - log: takes one line an event.
+    ///   - tls: the certificate; nil for plain TCP.
     public init(
-        configuration: ServerConfiguration, epoch: UUID, loop: EventLoop, log: Log
+        configuration: ServerConfiguration, epoch: UUID, loop: EventLoop, log: Log, tls: ServerTLS? = nil
     ) throws(DatabaseError) {
+        self.tls = tls
         self.configuration = configuration
         self.loop = loop
         self.log = log
@@ -99,6 +105,7 @@ public final class SyncServer {
                 throw error.listening(on: metrics.host, metrics.port)
             }
         }
+        certificateTimer = tls.map { watchCertificate($0) }
         listener?.failed = { [log] error in log(.warning, "accept-failed", ["error": error]) }
     }
 
@@ -173,18 +180,42 @@ public final class SyncServer {
         options.maxLineBytes = limits.maxLineBytes
         options.idleTimeout = limits.idleTimeout
         options.writeTimeout = limits.writeTimeout
-        let connection = Connection(on: loop, socket: socket, options: options)
-        guard sessions.count < limits.maxConnections else {
-            metrics.refusedConnections += 1
-            var bytes: [UInt8] = []
-            Reply.bye(.tooManyConnections()).print(into: &bytes)
-            connection.write(bytes)
-            return connection.closeAfterFlush()
-        }
+        options.handshakeTimeout = limits.handshakeTimeout
+        let security = tls.map { Connection.Security.server($0.context) } ?? .plain
+        let connection = Connection(on: loop, socket: socket, options: options, security: security)
+        guard sessions.count < limits.maxConnections else { return refuse(connection) }
         metrics.accepted += 1
         let session = ClientSession(server: self, connection: connection)
         sessions[ObjectIdentifier(session)] = session
         session.open()
+    }
+
+    /// Tells a connection over the limit so. With TLS that takes a handshake, which is given to a few at a time.
+    private func refuse(_ connection: Connection) {
+        metrics.refusedConnections += 1
+        if tls != nil {
+            guard strangers < Stranger.limit else { return connection.close() }
+            strangers += 1
+            connection.start(delegate: Stranger { [weak self] in self?.strangers -= 1 })
+        }
+        var bytes: [UInt8] = []
+        Reply.bye(.tooManyConnections()).print(into: &bytes)
+        connection.write(bytes)
+        connection.closeAfterFlush()
+    }
+
+    /// Hears a connection that is told to come again.
+    private final class Stranger: ConnectionDelegate {
+        static let limit = 64
+        private let gone: () -> Void
+
+        init(gone: @escaping () -> Void) { self.gone = gone }
+
+        func lineReceived(_ line: Span<UInt8>, on connection: Connection) {}
+        func lineTooLong(on connection: Connection) {}
+        func outputDrained(on connection: Connection) {}
+        func inputEnded(on connection: Connection, unterminatedBytes: Int) {}
+        func ended(_ reason: Connection.EndReason, on connection: Connection) { gone() }
     }
 
     /// Pushes that were accepted and not answered.

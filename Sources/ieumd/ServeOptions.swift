@@ -1,4 +1,5 @@
 import Arguments
+import EventLoop
 import SyncServer
 
 /// The options of `ieumd serve`, and the configuration that they make.
@@ -9,6 +10,14 @@ enum ServeOptions {
             OptionSpec(
                 "listen", "HOST:PORT", default: "127.0.0.1:4386", environment: "IEUM_LISTEN",
                 help: "where clients connect; port 0 takes a free one"),
+            OptionSpec(
+                "tls-cert", "FILE", environment: "IEUM_TLS_CERT",
+                help: "speak TLS with this certificate (PEM, the chain behind it); SIGHUP reads it again"),
+            OptionSpec(
+                "tls-key", "FILE", environment: "IEUM_TLS_KEY", help: "its key (PEM, mode 0600, no passphrase)"),
+            OptionSpec(
+                "tls-client-ca", "FILE", environment: "IEUM_TLS_CLIENT_CA",
+                help: "take only clients with a certificate of these authorities (PEM)"),
             OptionSpec("insecure", environment: "IEUM_INSECURE", help: "speak plain TCP off loopback, too"),
             OptionSpec(
                 "metrics", "HOST:PORT", default: "127.0.0.1:4387", environment: "IEUM_METRICS",
@@ -22,6 +31,7 @@ enum ServeOptions {
         examples: [
             "ieumd serve",
             "ieumd serve --database 'host=db1 dbname=ieum user=ieum' --listen 127.0.0.1:4386",
+            "ieumd serve --listen 0.0.0.0:4386 --tls-cert /etc/ieum/tls.pem --tls-key /etc/ieum/tls.key",
         ],
         exitCodes: [
             (0, "stopped by a signal, everything accepted was answered"), (1, "failed"), (2, "usage"),
@@ -57,6 +67,9 @@ enum ServeOptions {
             "write-timeout", "SECONDS", default: "60", environment: "IEUM_WRITE_TIMEOUT",
             help: "how long a peer may leave replies unread"),
         OptionSpec(
+            "handshake-timeout", "SECONDS", default: "10", environment: "IEUM_HANDSHAKE_TIMEOUT",
+            help: "how long the handshake of TLS may take"),
+        OptionSpec(
             "request-timeout", "SECONDS", default: "15", environment: "IEUM_REQUEST_TIMEOUT",
             help: "how long a command may wait for PostgreSQL"),
         OptionSpec(
@@ -68,10 +81,15 @@ enum ServeOptions {
     static func configuration(_ parsed: ParsedArguments) throws(UsageError) -> ServerConfiguration {
         var result = ServerConfiguration()
         (result.host, result.port) = try address(parsed.string("listen") ?? "", option: "listen")
-        guard isLoopback(result.host) || parsed.flag("insecure") else {
+        result.tls = try tls(parsed)
+        guard isLoopback(result.host) || result.tls != nil || parsed.flag("insecure") else {
             throw UsageError(
-                "--listen \(result.host) is not a loopback address, and TLS is not set up: tokens and games would "
-                    + "travel in the clear; put a TLS proxy in front, or give --insecure on a network that you trust")
+                """
+                --listen \(result.host) is not a loopback address, and TLS is not set up: tokens and games would travel in \
+                the clear. Give --tls-cert and --tls-key: an ACME client (certbot, lego, acme.sh) gets them for a name of \
+                yours, `ieumd cert self-signed` makes them for trying out. Or put a TLS proxy in front, or give --insecure \
+                on a network that you trust
+                """)
         }
         let metrics = parsed.string("metrics") ?? "off"
         result.metrics = metrics == "off" ? nil : try address(metrics, option: "metrics")
@@ -97,10 +115,24 @@ enum ServeOptions {
         limits.maxBatchRows = try parsed.integer("max-batch", in: 1...10_000) ?? limits.maxBatchRows
         limits.idleTimeout = try parsed.seconds("idle-timeout", in: 0.1...86_400) ?? limits.idleTimeout
         limits.writeTimeout = try parsed.seconds("write-timeout", in: 0.1...86_400) ?? limits.writeTimeout
+        limits.handshakeTimeout = try parsed.seconds("handshake-timeout", in: 0.1...600) ?? limits.handshakeTimeout
         limits.requestTimeout = try parsed.seconds("request-timeout", in: 0.1...3600) ?? limits.requestTimeout
         limits.drainTimeout = try parsed.seconds("drain-timeout", in: 0...3600) ?? limits.drainTimeout
         result.limits = limits
         return result
+    }
+
+    private static func tls(_ parsed: ParsedArguments) throws(UsageError) -> TLSServerContext.Files? {
+        let authorities = parsed.string("tls-client-ca")
+        switch (parsed.string("tls-cert"), parsed.string("tls-key")) {
+        case (let certificate?, let key?):
+            return TLSServerContext.Files(certificate: certificate, key: key, clientAuthorities: authorities)
+        case (nil, nil):
+            guard authorities == nil else { throw UsageError("--tls-client-ca needs --tls-cert and --tls-key") }
+            return nil
+        case (_?, nil): throw UsageError("--tls-cert needs --tls-key, the file of its key")
+        case (nil, _?): throw UsageError("--tls-key needs --tls-cert, the file of its certificate")
+        }
     }
 
     /// Splits `host:port` and `[v6]:port`.

@@ -38,7 +38,7 @@ struct ErrorsDocumentTests {
         .alreadySignedIn, .loginFailed, .registrationClosed, .codeInvalid, .tooManyTries(retryAfter: .seconds(9)),
         .deviceRevoked, .baseMismatch(base: 1), .savedReused(revision: 1), .cursorAhead(revision: 1), .noSuchGame,
         .noSuchVersion, .busy(), .unavailable(), .tooManyConnections(), .shuttingDown(), .idleTimeout, .epochChanged,
-        .internalError(),
+        .tlsRequired, .internalError(),
     ]
 
     @Test("has a row for each code, and no other rows")

@@ -166,6 +166,10 @@ extension WireError {
             hint: "Wait, then send it again; a push may be repeated safely.")
     }
 
+    /// The server speaks TLS here, and the client does not.
+    public static let tlsRequired = WireError(
+        .tlsRequired, "this port speaks TLS only", hint: "Connect with TLS, e.g. to tls://HOST:PORT.")
+
     /// The server has as many connections as it takes on.
     public static func tooManyConnections(retryAfter: Duration = .seconds(5)) -> WireError {
         WireError(

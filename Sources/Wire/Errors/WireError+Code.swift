@@ -82,6 +82,8 @@ extension WireError {
         public static let idleTimeout = Code("idle-timeout")
         /// The database began a new life: sign in again and start from cursor 0.
         public static let epochChanged = Code("epoch-changed")
+        /// The server speaks TLS here, and the client does not.
+        public static let tlsRequired = Code("tls-required")
         /// The server made a mistake.
         public static let internalError = Code("internal")
 
@@ -91,7 +93,8 @@ extension WireError {
             .unexpectedArgument, .repeatedArgument, .invalidID, .missingState, .invalidJSON, .jsonTooDeep,
             .stateTooLarge, .notSignedIn, .alreadySignedIn, .loginFailed, .registrationClosed, .codeInvalid,
             .tooManyTries, .deviceRevoked, .baseMismatch, .savedReused, .cursorAhead, .noSuchGame, .noSuchVersion,
-            .busy, .unavailable, .tooManyConnections, .shuttingDown, .idleTimeout, .epochChanged, .internalError,
+            .busy, .unavailable, .tooManyConnections, .shuttingDown, .idleTimeout, .epochChanged, .tlsRequired,
+            .internalError,
         ]
     }
 }
