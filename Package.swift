@@ -77,3 +77,24 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// libFuzzer brings a program's main function along, so there are its targets and what they read with, and nothing else,
+// when it is asked for: see script/fuzz.
+if Context.environment["IEUM_FUZZ"] != nil {
+    let fuzzed: [(name: String, modules: [Target.Dependency])] = [
+        ("fuzz-line", ["Wire"]), ("fuzz-session", ["Wire"]), ("fuzz-json", ["Wire", "IeumClient"]),
+        ("fuzz-sql", ["Migrator"]), ("fuzz-proxy", ["EventLoop"]),
+    ]
+    let modules = [
+        "CLibPQ", "CLibEvent", "COpenSSL", "CSQLite", "Arguments", "Wire", "EventLoop", "Postgres", "Migrator",
+        "IeumClient",
+    ]
+    package.products = []
+    package.targets.removeAll { !modules.contains($0.name) }
+    package.targets.append(.target(name: "FuzzSupport", path: "Tests/Fuzz/Support"))
+    for target in fuzzed {
+        package.targets.append(
+            .executableTarget(
+                name: target.name, dependencies: target.modules + ["FuzzSupport"], path: "Tests/Fuzz/\(target.name)"))
+    }
+}

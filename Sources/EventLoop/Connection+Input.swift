@@ -11,6 +11,12 @@ extension Connection {
         set { reader.maxLineBytes = max(0, newValue) }
     }
 
+    /// How many bytes of an unfinished line are kept; none of one that was told too long.
+    public var unfinishedBytes: Int { reader.unterminatedBytes }
+
+    /// Whether the beginning of a line was read and not its end.
+    public var isInsideLine: Bool { reader.isInsideLine }
+
     /// Holds the lines back, at once: none comes after the present one. What was read stays buffered, and the socket is
     /// read no further than one read. While paused, the idle time rests, and an end of the peer's goes unnoticed.
     public func pauseReading() {

@@ -11,6 +11,9 @@ final class Metrics {
     var errors = 0
     var pushes: [Outcome: Int] = [:]
     var refusedPushes = 0
+    var limitedPushes = 0
+    var limitedSignIns = 0
+    var failedPrefaces = 0
     var batches = 0
     var batchRows = 0
     var batchSeconds = 0.0
@@ -42,6 +45,9 @@ final class Metrics {
             "pushes_total", "counter", "Durable answers to pushes by outcome.",
             Outcome.allCases.map { ("{outcome=\"\($0)\"}", Double(pushes[$0] ?? 0)) })
         count("pushes_refused_total", "Pushes refused with an error.", refusedPushes)
+        count("pushes_limited_total", "Pushes refused for their player's rate or quota.", limitedPushes)
+        count("sign_ins_limited_total", "Sign-ins and registrations refused for their address's rate.", limitedSignIns)
+        count("proxy_headers_failed_total", "Connections of balancers without a PROXY header.", failedPrefaces)
         count("batches_total", "Batches committed.", batches)
         count("batch_rows_total", "Pushes in committed batches.", batchRows)
         add("batch_seconds_total", "counter", "Time that committed batches took.", [("", batchSeconds)])

@@ -28,6 +28,7 @@ extension SyncServer {
                 ("watchers", "Connections that watch.", Double(watchers.count)),
                 ("pushes_under_way", "Pushes accepted and not answered.", Double(pushesUnderWay)),
                 ("pending_bytes", "Bytes of them and of unread replies.", Double(pendingBytes)),
+                ("unfinished_bytes", "Bytes of lines that have not ended.", Double(unfinishedBytes)),
                 ("database_ready", "Whether PostgreSQL is reached.", isDatabaseReady ? 1 : 0),
             ] + (certificate.map { [$0] } ?? []))
     }

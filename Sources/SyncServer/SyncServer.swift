@@ -25,6 +25,14 @@ public final class SyncServer {
     /// Connections over the limit that are shaking hands, to be told so.
     private var strangers = 0
     private var sessions: [ObjectIdentifier: ClientSession] = [:]
+    /// Connections of balancers that have not said yet whose they are.
+    var prefaces: [Int: ProxyPreface] = [:]
+    var nextPreface = 0
+    /// Bytes of lines that have not ended, at the last look.
+    var unfinishedBytes = 0
+    private var sweepTimer: EventLoop.Timer?
+    private(set) lazy var playerLimits = PlayerLimits(configuration.limits, pool: pool, loop: loop)
+    var addressLimits: AddressLimits
     private var spareEffects: [Session.Effects] = []
     private var listener: Listener?
     private var responder: HTTPResponder?
@@ -50,6 +58,7 @@ public final class SyncServer {
         configuration: ServerConfiguration, epoch: UUID, loop: EventLoop, log: Log, tls: ServerTLS? = nil
     ) throws(DatabaseError) {
         self.tls = tls
+        addressLimits = AddressLimits(configuration.limits, at: loop.now)
         self.configuration = configuration
         self.loop = loop
         self.log = log
@@ -106,6 +115,9 @@ public final class SyncServer {
             }
         }
         certificateTimer = tls.map { watchCertificate($0) }
+        sweepTimer = EventLoop.Timer(on: loop, after: sweepInterval, every: sweepInterval) { [weak self] in
+            self?.sweepSessions()
+        }
         listener?.failed = { [log] error in log(.warning, "accept-failed", ["error": error]) }
     }
 
@@ -116,6 +128,7 @@ public final class SyncServer {
         whenDrained = finished
         listener?.close()
         listener = nil
+        prefaces = [:]
         for session in sessions.values { session.drain(.shuttingDown()) }
         drainTimers = [
             EventLoop.Timer(on: loop, after: configuration.limits.drainTimeout) { [weak self] in
@@ -136,6 +149,10 @@ public final class SyncServer {
             deadline: loop.now + configuration.limits.requestTimeout)
         guard pendingBytes + pending.bytes <= configuration.limits.maxPendingBytes else {
             return origin.pushFinished(request, .failure(.busy()))
+        }
+        if let refusal = playerLimits.refusal(of: push, player) {
+            metrics.limitedPushes += 1
+            return origin.pushFinished(request, .failure(refusal))
         }
         pendingBytes += pending.bytes
         lanes[laneMap.lane(of: player)].add(pending)
@@ -174,24 +191,17 @@ public final class SyncServer {
 
     // MARK: Private
 
-    private func accepted(_ socket: consuming ConnectedSocket) {
-        let limits = configuration.limits
-        var options = Connection.Options()
-        options.maxLineBytes = limits.maxLineBytes
-        options.idleTimeout = limits.idleTimeout
-        options.writeTimeout = limits.writeTimeout
-        options.handshakeTimeout = limits.handshakeTimeout
-        let security = tls.map { Connection.Security.server($0.context) } ?? .plain
-        let connection = Connection(on: loop, socket: socket, options: options, security: security)
-        guard sessions.count < limits.maxConnections else { return refuse(connection) }
-        metrics.accepted += 1
-        let session = ClientSession(server: self, connection: connection)
+    /// Begins with a client that was let in.
+    func begin(_ session: ClientSession) {
         sessions[ObjectIdentifier(session)] = session
         session.open()
     }
 
+    /// The clients that are there.
+    var allSessions: some Sequence<ClientSession> { sessions.values }
+
     /// Tells a connection over the limit so. With TLS that takes a handshake, which is given to a few at a time.
-    private func refuse(_ connection: Connection) {
+    func refuse(_ connection: Connection, _ reason: WireError) {
         metrics.refusedConnections += 1
         if tls != nil {
             guard strangers < Stranger.limit else { return connection.close() }
@@ -199,7 +209,7 @@ public final class SyncServer {
             connection.start(delegate: Stranger { [weak self] in self?.strangers -= 1 })
         }
         var bytes: [UInt8] = []
-        Reply.bye(.tooManyConnections()).print(into: &bytes)
+        Reply.bye(reason).print(into: &bytes)
         connection.write(bytes)
         connection.closeAfterFlush()
     }

@@ -76,6 +76,14 @@ extension WireError {
         public static let unavailable = Code("unavailable")
         /// The server has as many connections as it takes on.
         public static let tooManyConnections = Code("too-many-connections")
+        /// More was asked for in a time than the server gives one address or player.
+        public static let rateLimited = Code("rate-limited")
+        /// There is as much of this player as the server keeps.
+        public static let quotaExceeded = Code("quota-exceeded")
+        /// Nobody signed in for too long.
+        public static let loginTimeout = Code("login-timeout")
+        /// A line did not end for too long.
+        public static let lineTimeout = Code("line-timeout")
         /// The server is stopping.
         public static let shuttingDown = Code("shutting-down")
         /// Nothing came from the client for too long.
@@ -93,8 +101,8 @@ extension WireError {
             .unexpectedArgument, .repeatedArgument, .invalidID, .missingState, .invalidJSON, .jsonTooDeep,
             .stateTooLarge, .notSignedIn, .alreadySignedIn, .loginFailed, .registrationClosed, .codeInvalid,
             .tooManyTries, .deviceRevoked, .baseMismatch, .savedReused, .cursorAhead, .noSuchGame, .noSuchVersion,
-            .busy, .unavailable, .tooManyConnections, .shuttingDown, .idleTimeout, .epochChanged, .tlsRequired,
-            .internalError,
+            .busy, .unavailable, .rateLimited, .quotaExceeded, .loginTimeout, .lineTimeout, .tooManyConnections,
+            .shuttingDown, .idleTimeout, .epochChanged, .tlsRequired, .internalError,
         ]
     }
 }
