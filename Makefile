@@ -70,6 +70,12 @@ bench-quick: build ## the same in under two minutes
 	@script/install-dependencies --run
 	@$(bin)/ieum-bench --quick $(ARGS)
 
+SECONDS ?= 60
+.PHONY: fuzz
+fuzz: toolchain ## look for bytes that break a parser, SECONDS=60 for each
+	@script/install-dependencies --build
+	@SWIFT='$(SWIFT)' script/fuzz $(SECONDS)
+
 .PHONY: docs
 docs: toolchain ## build the API documentation into .build/docs and check the links in Markdown files
 	@script/install-dependencies --build

@@ -14,13 +14,13 @@ let package = Package(
         // C libraries of the system: a module map and a shim each. See Documentation/dependencies.md.
         .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CLibEvent", pkgConfig: "libevent", providers: [.apt(["libevent-dev"])]),
-        .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Modules; imports go one way, from the bottom of this list to its top.
         .target(name: "Arguments"),
         .target(name: "Wire"),
-        .target(name: "EventLoop", dependencies: ["CLibEvent"]),
+        .target(name: "EventLoop", dependencies: ["CLibEvent", "COpenSSL"]),
         .target(name: "Postgres", dependencies: ["CLibPQ", "EventLoop"]),
         .target(name: "Migrator", dependencies: ["Arguments", "Postgres", "COpenSSL"]),
         .target(
@@ -39,19 +39,21 @@ let package = Package(
         .executableTarget(name: "ieum", dependencies: ["Arguments", "IeumClient", "Wire"]),
         .executableTarget(
             name: "ieum-bench",
-            dependencies: ["Arguments", "Wire", "EventLoop", "Postgres", "IeumClient", "Handle", "CSQLite"],
+            dependencies: [
+                "Arguments", "Wire", "EventLoop", "Postgres", "IeumClient", "Handle", "CSQLite", "COpenSSL",
+            ],
             path: "Benchmarks/ieum-bench"),
 
         // The game of the tutorial, which is a package of its own, too.
         .executableTarget(name: "guess", dependencies: ["IeumClient"], path: "Examples/guess/Sources/guess"),
 
         // Tests.
-        .target(name: "TestSupport", dependencies: ["Postgres"], path: "Tests/TestSupport"),
+        .target(name: "TestSupport", dependencies: ["EventLoop", "Postgres"], path: "Tests/TestSupport"),
         .testTarget(
             name: "BenchTests", dependencies: ["ieum-bench", "Wire"], path: "Benchmarks/BenchTests"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"]),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"]),
-        .testTarget(name: "EventLoopTests", dependencies: ["EventLoop"]),
+        .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "TestSupport"]),
         .testTarget(name: "PostgresTests", dependencies: ["Postgres", "TestSupport"]),
         .executableTarget(name: "migrate-probe", dependencies: ["Migrator"], path: "Tests/MigrateProbe"),
         .testTarget(
@@ -69,8 +71,30 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "Wire", "SyncServer", "Migrator", "Postgres", "IeumClient", "Handle", "TestSupport", "sync-probe",
+                "Wire", "EventLoop", "SyncServer", "Migrator", "Postgres", "IeumClient", "Handle", "TestSupport",
+                "sync-probe",
             ]),
     ],
     swiftLanguageModes: [.v6]
 )
+
+// libFuzzer brings a program's main function along, so there are its targets and what they read with, and nothing else,
+// when it is asked for: see script/fuzz.
+if Context.environment["IEUM_FUZZ"] != nil {
+    let fuzzed: [(name: String, modules: [Target.Dependency])] = [
+        ("fuzz-line", ["Wire"]), ("fuzz-session", ["Wire"]), ("fuzz-json", ["Wire", "IeumClient"]),
+        ("fuzz-sql", ["Migrator"]), ("fuzz-proxy", ["EventLoop"]),
+    ]
+    let modules = [
+        "CLibPQ", "CLibEvent", "COpenSSL", "CSQLite", "Arguments", "Wire", "EventLoop", "Postgres", "Migrator",
+        "IeumClient",
+    ]
+    package.products = []
+    package.targets.removeAll { !modules.contains($0.name) }
+    package.targets.append(.target(name: "FuzzSupport", path: "Tests/Fuzz/Support"))
+    for target in fuzzed {
+        package.targets.append(
+            .executableTarget(
+                name: target.name, dependencies: target.modules + ["FuzzSupport"], path: "Tests/Fuzz/\(target.name)"))
+    }
+}

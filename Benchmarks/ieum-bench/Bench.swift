@@ -69,6 +69,7 @@ enum Bench {
     private static func measure(_ part: BenchOptions.Part, _ setting: Setting, into figures: inout Figures) throws {
         switch part {
         case .push: try PushMeasure(setting).run(into: &figures)
+        case .tls: try TLSMeasure(setting).run(into: &figures)
         case .pull: try PullMeasure(setting).run(into: &figures)
         case .notice: try NoticeMeasure(setting).run(into: &figures)
         case .idle: try IdleMeasure(setting).run(into: &figures)

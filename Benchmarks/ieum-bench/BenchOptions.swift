@@ -11,7 +11,7 @@ struct BenchOptions {
 
     /// The parts of a run, in order.
     enum Part: String, CaseIterable {
-        case push, pull, notice, idle, stored, client
+        case push, tls, pull, notice, idle, stored, client
     }
 
     static let spec = CommandSpec(

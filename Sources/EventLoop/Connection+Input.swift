@@ -11,6 +11,12 @@ extension Connection {
         set { reader.maxLineBytes = max(0, newValue) }
     }
 
+    /// How many bytes of an unfinished line are kept; none of one that was told too long.
+    public var unfinishedBytes: Int { reader.unterminatedBytes }
+
+    /// Whether the beginning of a line was read and not its end.
+    public var isInsideLine: Bool { reader.isInsideLine }
+
     /// Holds the lines back, at once: none comes after the present one. What was read stays buffered, and the socket is
     /// read no further than one read. While paused, the idle time rests, and an end of the peer's goes unnoticed.
     public func pauseReading() {
@@ -24,12 +30,12 @@ extension Connection {
         resumeDelivery()
     }
 
-    private var mayDeliver: Bool { phase == .open && !isReadingPaused && !isOutputBlocked }
+    var mayDeliver: Bool { phase == .open && !isReadingPaused && !isOutputBlocked }
 
     /// Reads again when nothing stands in the way any more, buffered lines first.
     func resumeDelivery() {
         guard mayDeliver, !isDelivering, let transport else { return }
-        if evbuffer_get_length(transport.input) > 0 || (hasInputEnded && !isInputEndTold) {
+        if transport.hasInput || (hasInputEnded && !isInputEndTold) {
             wantsDelivery = true
             wantAttention()
         } else {
@@ -40,6 +46,7 @@ extension Connection {
     /// libevent has read something.
     func inputArrived() {
         if isIdleTimeoutShortened { applyTimeouts() }
+        if isHandshaking { return advanceHandshake() }
         if phase == .finishing || phase == .lingering { return discardInput() }
         // Only now, when more has come, is the socket taken out of epoll: a short pause costs no system call.
         guard mayDeliver, !wantsDelivery else { return setReading(false) }
@@ -51,6 +58,7 @@ extension Connection {
         wantsDelivery = false
         guard mayDeliver, !isDelivering, let transport else { return }
         guard let delegate else { return end(.closed) }
+        if transport.tls != nil, !unseal(transport) { return }
         isDelivering = true
         let isUsedUp = deliverLines(from: transport.input, to: delegate)
         isDelivering = false
@@ -64,6 +72,8 @@ extension Connection {
             wantsDelivery = true
             setReading(false)
             wantAttention()
+        } else if hasInputEnded, let truncation {
+            end(.insecure(truncation))
         } else if hasInputEnded {
             tellInputEnded(to: delegate)
         } else {
@@ -108,8 +118,8 @@ extension Connection {
     }
 
     func discardInput() {
-        guard let transport else { return }
-        evbuffer_drain(transport.input, evbuffer_get_length(transport.input))
+        if isHandshaking { return }  // That may still be finished, so that the last words can leave.
+        transport?.discardInput()
     }
 
     /// libevent met the end of the input, an error or a timeout.
@@ -122,6 +132,7 @@ extension Connection {
             what & BEV_EVENT_WRITING != 0 ? outputStalled() : idled()
         } else if what & BEV_EVENT_EOF != 0, what & BEV_EVENT_READING != 0 {
             hasInputEnded = true
+            if isHandshaking { return end(.insecure(TLSError(.truncated, "the other side left in the handshake"))) }
             switch phase {
             case .lingering: end(.closed)
             case .open where mayDeliver && !wantsDelivery: deliver()
@@ -174,7 +185,7 @@ extension Connection {
     /// Reads the socket when it should be read.
     func updateReading() {
         switch phase {
-        case .open: if mayDeliver, !wantsDelivery, !hasInputEnded { setReading(true) }
+        case .open: if mayDeliver || isHandshaking, !wantsDelivery, !hasInputEnded { setReading(true) }
         case .finishing, .lingering: if !hasInputEnded { setReading(true) }
         case .created, .ended: break
         }
@@ -184,7 +195,7 @@ extension Connection {
         guard isEnabled != isReading, let transport else { return }
         isReading = isEnabled
         if !transport.setReading(isEnabled), isEnabled {
-            failure = EventLoopError(call: "epoll_ctl")
+            failure = failure ?? .failed(EventLoopError(call: "epoll_ctl"))
             wantAttention()
         }
     }

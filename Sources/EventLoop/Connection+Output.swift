@@ -4,7 +4,7 @@ import Glibc
 extension Connection {
     /// How many bytes were written by the owner and not yet taken by the system.
     public var pendingOutputBytes: Int {
-        transport.map { evbuffer_get_length($0.output) } ?? 0
+        transport.map(\.pendingOutputBytes) ?? 0
     }
 
     /// Sends bytes; does nothing after the end or a close. They leave at the end of the loop's turn, or at once when much
@@ -19,7 +19,10 @@ extension Connection {
         writtenBytes &+= bytes.count
         wantAttention()
         guard pendingOutputBytes > options.outputHighWater else { return }
-        if !isBacklogged, failure == nil { writeNow(transport) }
+        if !isBacklogged, failure == nil {
+            if transport.tls != nil { seal(transport) }
+            if transport.wireOutputBytes > 0 { writeNow(transport) }
+        }
         if pendingOutputBytes > options.outputHighWater { isOutputBlocked = true }
     }
 
@@ -35,15 +38,28 @@ extension Connection {
 
     /// Sends what has gathered. Only from the loop.
     func flush() {
-        guard let transport, !isBacklogged else { return }
-        if pendingOutputBytes > 0 { writeNow(transport) }
-        if let failure { return end(.failed(failure)) }
-        if pendingOutputBytes > 0 {
+        guard let transport else { return }
+        if transport.tls != nil { seal(transport) }
+        guard !isBacklogged else {
+            if let failure { end(failure) }
+            return
+        }
+        if transport.wireOutputBytes > 0 { writeNow(transport) }
+        if let failure { return end(failure) }
+        if transport.wireOutputBytes > 0 {
             isBacklogged = true
             _ = hasPeerTakenMore()  // The write timeout looks from here on.
             guard transport.setWriting(true) else { return end(.failed(EventLoopError(call: "epoll_ctl"))) }
         }
         outputProgressed()
+    }
+
+    private func seal(_ transport: Transport) {
+        do throws(TLSError) {
+            try transport.seal(isLast: phase == .finishing)
+        } catch {
+            failure = failure ?? .insecure(error)
+        }
     }
 
     /// The output was written in part or whole, by ``flush()`` or by libevent. Only from the loop.
@@ -52,7 +68,7 @@ extension Connection {
         let pending = pendingOutputBytes
         if isBacklogged {
             lastOutput = ContinuousClock.now
-            if pending == 0 {
+            if transport.wireOutputBytes == 0 {
                 isBacklogged = false
                 _ = transport.setWriting(false)
             }
@@ -69,7 +85,7 @@ extension Connection {
         switch transport.writeNow() {
         case .wrote: if options.idleTimeout != nil { lastOutput = ContinuousClock.now }
         case .blocked: break
-        case .failed(let error): failure = error
+        case .failed(let error): failure = failure ?? .failed(error)
         }
     }
 
@@ -79,7 +95,7 @@ extension Connection {
     /// move all the time.
     func hasPeerTakenMore() -> Bool {
         guard let transport else { return false }
-        let acknowledged = writtenBytes &- pendingOutputBytes &- transport.unacknowledgedBytes()
+        let acknowledged = transport.acknowledgedBytes(of: writtenBytes)
         defer { acknowledgedBytes = acknowledged }
         return acknowledged != acknowledgedBytes
     }

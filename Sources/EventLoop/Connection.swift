@@ -1,7 +1,7 @@
 import CLibEvent
 import Glibc
 
-/// A buffered TCP connection that reads lines and writes bytes.
+/// A buffered TCP connection, plain or with TLS, that reads lines and writes bytes.
 ///
 /// **Who owns what.** The owner keeps the connection; the connection keeps its loop, and its delegate until it has told it
 /// the end (weakly would cost every call to the delegate more than the call). A delegate that is also the owner therefore
@@ -15,6 +15,10 @@ import Glibc
 /// that does not read is not read from either.
 ///
 /// **Writing.** Writes gather and leave at the end of the turn of the loop in one system call.
+///
+/// **TLS.** The handshake begins with ``start(delegate:)`` and is bounded by ``Options/handshakeTimeout``. What is written
+/// before its end waits for it; ``ConnectionDelegate/handshakeFinished(on:)`` tells it. The peer's close_notify is the end
+/// of the input; an end without it, which an attacker can make, is an error once all whole lines were delivered.
 public final class Connection {
     /// What may be chosen about a connection.
     public struct Options: Sendable {
@@ -28,6 +32,8 @@ public final class Connection {
         public var idleTimeout: Duration?
         /// How long pending output may be without progress; nil for ever.
         public var writeTimeout: Duration? = .seconds(30)
+        /// How long the handshake of TLS may take. A server hangs up after two fifths of it on a peer that says nothing.
+        public var handshakeTimeout: Duration = .seconds(10)
 
         /// The defaults.
         public init() {}
@@ -43,6 +49,18 @@ public final class Connection {
         case writeTimeout
         /// The peer reset the connection, or the system failed.
         case failed(EventLoopError)
+        /// TLS could not be agreed on, or was broken.
+        case insecure(TLSError)
+    }
+
+    /// Whether a connection speaks TLS, and as which side.
+    public enum Security {
+        /// Plain TCP.
+        case plain
+        /// TLS, as the server.
+        case server(TLSServerContext)
+        /// TLS, as a client of the server with this name or address.
+        case client(TLSClientContext, host: String)
     }
 
     enum Phase: UInt8 {
@@ -75,12 +93,13 @@ public final class Connection {
     var hasInputEnded = false
     var isInputEndTold = false
     var isIdleTimeoutShortened = false
-    var failure: EventLoopError?  // met inside a call of the owner's, told from the loop
+    var refusal: EndReason?  // why a peer is being told plainly that it must speak TLS
+    var failure: EndReason?  // met inside a call of the owner's, told from the loop
 
     var lastOutput: ContinuousClock.Instant
     var writtenBytes = 0
     var acknowledgedBytes = 0  // as seen at the last look
-    var timer: EventLoop.Timer?  // bounds a closing flush, or the idle time of a half-closed connection
+    var timer: EventLoop.Timer?  // bounds a handshake, a closing flush, or the idle time of a half-closed connection
     var keptUntilEnded: Connection?
 
     // Links of the loop's queue of connections that want its attention.
@@ -90,15 +109,30 @@ public final class Connection {
     var isQueued = false
 
     /// Takes over a socket. Nothing is read before ``start(delegate:)``.
-    public init(on loop: EventLoop, socket: consuming ConnectedSocket, options: Options = Options()) {
+    ///
+    /// Where TLS cannot even begin, which a host's odd name can cause, the connection ends once it is started.
+    public init(
+        on loop: EventLoop, socket: consuming ConnectedSocket, options: Options = Options(),
+        security: Security = .plain
+    ) {
         self.loop = loop
         self.options = options
         peer = socket.peer
         reader = LineReader(maxLineBytes: options.maxLineBytes)
         lastOutput = loop.now
-        let transport = Transport(plain: socket, on: loop)
-        self.transport = transport
-        transport.setCallbacks(self, lowWater: max(0, options.outputLowWater))
+        let side: TLSLayer.Side? =
+            switch security {
+            case .plain: nil
+            case .server(let context): .server(context)
+            case .client(let context, let host): .client(context, host: host)
+            }
+        do throws(TLSError) {
+            let transport = try Transport(socket, on: loop, tls: side)
+            self.transport = transport
+            transport.setCallbacks(self, lowWater: max(0, options.outputLowWater))
+        } catch {
+            failure = .insecure(error)
+        }
         applyTimeouts()
     }
 
@@ -113,7 +147,18 @@ public final class Connection {
         guard phase == .created else { return }
         self.delegate = delegate
         phase = .open
+        guard failure == nil else { return wantAttention() }
+        if isHandshaking { beginHandshake() }
         updateReading()
+    }
+
+    /// Whether TLS is still being agreed on.
+    public var isHandshaking: Bool { transport?.tls?.isHandshaking ?? false }
+
+    /// The version and the cipher of TLS, e.g. `TLSv1.3 TLS_AES_128_GCM_SHA256`; nil without TLS and before its handshake.
+    public var securityDescription: String? {
+        guard let tls = transport?.tls, tls.stage == .open else { return nil }
+        return tls.description
     }
 
     /// How long the connection may be without bytes in either direction; nil for ever. A change starts the time anew.
@@ -155,7 +200,7 @@ public final class Connection {
     func end(_ reason: EndReason) {
         guard phase != .ended else { return }
         tearDown()
-        tellEnded(reason)
+        tellEnded(refusal ?? reason)
     }
 
     func tellEnded(_ reason: EndReason) {
@@ -183,7 +228,7 @@ public final class Connection {
 
     /// The loop's turn ends: delivers what waits, then sends what has gathered.
     func attend() {
-        if let failure { return end(.failed(failure)) }
+        if let failure { return end(failure) }
         if wantsDelivery { deliver() }
         flush()
     }

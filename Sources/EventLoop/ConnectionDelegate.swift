@@ -3,6 +3,9 @@
 /// In every one of these calls the connection may be written to, paused, resumed, closed and released. None of them is
 /// made from inside a call to the connection: they come from the loop.
 public protocol ConnectionDelegate: AnyObject {
+    /// TLS was agreed on, and the peer is who it must be. Told once, before any line; never on a plain connection.
+    func handshakeFinished(on connection: Connection)
+
     /// A line came, without its terminator (`\n`, or `\r\n`).
     /// - Parameters:
     ///   - line: valid during the call only; mostly it is the receive buffer itself.
@@ -32,6 +35,9 @@ public protocol ConnectionDelegate: AnyObject {
 }
 
 extension ConnectionDelegate {
+    /// Does nothing.
+    public func handshakeFinished(on connection: Connection) {}
+
     /// Says nothing.
     public func idleTimeoutPassed(on connection: Connection) {}
 }

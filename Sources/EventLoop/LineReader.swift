@@ -26,6 +26,9 @@ struct LineReader {
     /// How many bytes of an unfinished line are kept; none of one that was told too long.
     var unterminatedBytes: Int { partial.count }
 
+    /// Whether the beginning of a line was read and not its end, be it kept or too long to be kept.
+    var isInsideLine: Bool { isDiscarding || !partial.isEmpty }
+
     /// Takes the next event from a chunk, from the offset on, and moves the offset behind what it has taken.
     /// - Returns: nil when the chunk is used up.
     mutating func next(in chunk: UnsafeRawBufferPointer, at offset: inout Int) -> Event? {

@@ -14,7 +14,7 @@ public struct SocketAddress: Hashable, Sendable {
         fileprivate let high: UInt64
         fileprivate let low: UInt64
 
-        private init(_ family: Family, high: UInt64, low: UInt64) {
+        fileprivate init(_ family: Family, high: UInt64, low: UInt64) {
             self.family = family
             self.high = high
             self.low = low
@@ -52,6 +52,19 @@ public struct SocketAddress: Hashable, Sendable {
         } else if inet_pton(AF_INET6, host, &ipv6) == 1 {
             self.host = Host(ipv6: ipv6)
         } else {
+            return nil
+        }
+        self.port = port
+    }
+
+    /// Reads an address of four or sixteen bytes, in network order; nil for any other number of them.
+    init?(networkOrder bytes: [UInt8], port: UInt16) {
+        switch bytes.count {
+        case 4:
+            host = Host(ipv4: bytes.withUnsafeBytes { $0.loadUnaligned(as: in_addr.self) })
+        case 16:
+            host = Host(ipv6: bytes.withUnsafeBytes { $0.loadUnaligned(as: in6_addr.self) })
+        default:
             return nil
         }
         self.port = port
@@ -105,6 +118,20 @@ public struct SocketAddress: Hashable, Sendable {
 
 extension SocketAddress.Host {
     var systemFamily: Int32 { family == .ipv4 ? AF_INET : AF_INET6 }
+
+    /// The address by which a household counts: of IPv6 its /64, of IPv4 itself.
+    public var network: SocketAddress.Host {
+        family == .ipv4 ? self : SocketAddress.Host(.ipv6, high: high, low: 0)
+    }
+
+    /// Whether both agree in their first bits.
+    func agrees(with other: SocketAddress.Host, bits: Int) -> Bool {
+        guard family == other.family else { return false }
+        // A shift by 64 and more leaves nothing: no bits of a half are asked for then.
+        let first = (high ^ other.high).bigEndian >> UInt64(64 - min(max(bits, 0), 64))
+        let second = (low ^ other.low).bigEndian >> UInt64(64 - min(max(bits - 64, 0), 64))
+        return first == 0 && second == 0
+    }
 
     /// Whether it is this machine's own, 127.0.0.0/8 or ::1.
     public var isLoopback: Bool {

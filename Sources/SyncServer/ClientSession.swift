@@ -8,6 +8,12 @@ final class ClientSession {
     private let connection: Connection
     private var session: Session
     private var wrongTries = 0
+    private let since: ContinuousClock.Instant
+    /// The player whose connections this one counts with.
+    private var countedPlayer: PlayerID?
+    private var lines: UInt32 = 0
+    /// The line that was unfinished at the last look, by its number, and since when it was seen so.
+    private var unfinished: (line: UInt32, since: ContinuousClock.Instant)?
     /// Until when the signed-in device counts as valid without being looked up; nil before its first push.
     private(set) var deviceVerifiedUntil: ContinuousClock.Instant?
     /// Output that the peer has not read, as counted against the limit of memory.
@@ -20,6 +26,7 @@ final class ClientSession {
     init(server: SyncServer, connection: Connection) {
         self.server = server
         self.connection = connection
+        since = server.loop.now
         session = Session(server: server.description)
     }
 
@@ -28,9 +35,13 @@ final class ClientSession {
         if case .ready(let player, let device) = session.state { (player, device) } else { nil }
     }
 
-    /// Greets; called once.
+    /// Greets, with TLS once that is agreed on; called once.
     func open() {
         connection.start(delegate: self)
+        if !connection.isHandshaking { greet() }
+    }
+
+    private func greet() {
         act { $0.connectionOpened(at: Clock.now(), into: &$1) }
     }
 
@@ -49,18 +60,55 @@ final class ClientSession {
         act { $0.hangUp(reason, into: &$1) }
     }
 
+    // MARK: Time
+
+    /// Bytes of a line that has not ended.
+    var unfinishedBytes: Int { connection.unfinishedBytes }
+
+    /// Ends the session if it has taken too long to sign in, or a line to end.
+    /// - Returns: the bytes of a line that has not ended.
+    func sweep(at now: ContinuousClock.Instant) -> Int {
+        let limits = server.configuration.limits
+        if session.state == .awaitingLogin, now - since > limits.loginTimeout {
+            hangUp(.loginTimeout)
+            return 0
+        }
+        // A line that waits because this side does not read is not the peer's doing.
+        guard connection.isInsideLine, !connection.isReadingPaused, !connection.isOutputBlocked else {
+            unfinished = nil
+            return connection.unfinishedBytes
+        }
+        if let unfinished, unfinished.line == lines {
+            guard now - unfinished.since <= limits.lineTimeout else {
+                hangUp(.lineTimeout)
+                return 0
+            }
+        } else {
+            unfinished = (lines, now)
+        }
+        return connection.unfinishedBytes
+    }
+
     // MARK: Results
 
     func signInFinished(_ request: RequestID, _ result: Result<SignIn, WireError>) {
         switch result {
         case .success(let signIn):
+            // The connection may have gone while PostgreSQL was asked.
+            guard session.state == .signingIn else { return }
+            guard server.playerLimits.enter(signIn.player) else {
+                return hangUp(.tooManyConnections(of: "this player"))
+            }
+            countedPlayer = signIn.player
             server.metrics.signIns += 1
             act { $0.signedIn(request, as: signIn, into: &$1) }
         case .failure(let error):
+            connection.maxLineBytes = server.maxLineBytesOfStrangers
             act { $0.requestFailed(request, error, into: &$1) }
             guard error.code == .loginFailed || error.code == .codeInvalid else { return }
             server.metrics.failedSignIns += 1
             wrongTries += 1
+            server.addressLimits.triedWrongly(connection.peer, at: server.loop.now)
             if wrongTries >= server.configuration.limits.maxWrongTries {
                 hangUp(.tooManyTries(retryAfter: .seconds(10)))
             }
@@ -124,11 +172,16 @@ final class ClientSession {
 
     private func carryOut(_ action: Session.Action) {
         switch action {
-        case .signIn(let token, let request): server.accounts.signIn(token, request, self)
-        case .register(let device, let request): server.accounts.register(device: device, request, self)
+        case .signIn(let token, let request):
+            guard isAdmitted(request, isNew: false) else { return }
+            server.accounts.signIn(token, request, self)
+        case .register(let device, let request):
+            guard isAdmitted(request, isNew: true) else { return }
+            server.accounts.register(device: device, request, self)
         case .createPairingCode(let player, _, let request):
             server.accounts.createPairingCode(of: player, request, self)
         case .redeem(let code, let device, let request):
+            guard isAdmitted(request, isNew: false) else { return }
             server.accounts.redeem(code, device: device, request, self)
         case .push(let push, let player, let device, let request):
             server.push(push, of: player, device: device, request, self)
@@ -146,6 +199,23 @@ final class ClientSession {
             endWatch()
             connection.closeAfterFlush()
         }
+    }
+
+    /// Whether the peer's address may sign in now; else the request is answered.
+    private func isAdmitted(_ request: RequestID, isNew: Bool) -> Bool {
+        let now = server.loop.now
+        let refusal =
+            isNew
+            ? server.addressLimits.refusal(ofRegistrationFrom: connection.peer, at: now)
+            : server.addressLimits.refusal(ofSignInFrom: connection.peer, at: now)
+        guard let refusal else {
+            // What comes right behind the sign-in may be as long as all lines.
+            connection.maxLineBytes = server.configuration.limits.maxLineBytes
+            return true
+        }
+        server.metrics.limitedSignIns += 1
+        act { $0.requestFailed(request, refusal, into: &$1) }
+        return false
     }
 
     private func beginWatch(_ player: PlayerID) {
@@ -168,15 +238,24 @@ final class ClientSession {
 }
 
 extension ClientSession: ConnectionDelegate {
+    func handshakeFinished(on connection: Connection) {
+        server.metrics.handshakes += 1
+        greet()
+    }
+
     func lineReceived(_ line: Span<UInt8>, on connection: Connection) {
         server.metrics.commands += 1
+        lines &+= 1
         var effects = server.takeEffects()
         session.lineReceived(line, at: Clock.now(), into: &effects)
         carryOut(&effects)
     }
 
     func lineTooLong(on connection: Connection) {
-        act { $0.lineTooLong(into: &$1) }
+        // What follows up to the line's end counts as a line of its own.
+        lines &+= 1
+        let limit = connection.maxLineBytes
+        act { $0.lineTooLong(limit: limit, into: &$1) }
     }
 
     func outputDrained(on connection: Connection) {
@@ -193,10 +272,17 @@ extension ClientSession: ConnectionDelegate {
     }
 
     func ended(_ reason: Connection.EndReason, on connection: Connection) {
+        if case .insecure(let error) = reason {
+            server.metrics.tlsFailures[error.kind.label, default: 0] += 1
+            server.log(.debug, "tls-failed", ["peer": connection.peer, "error": error])
+        }
         session.connectionLost()
         endWatch()
         countOutput(0)
         server.importer.sessionEnded(self)
+        server.addressLimits.leave(connection.peer)
+        if let countedPlayer { server.playerLimits.leave(countedPlayer) }
+        countedPlayer = nil
         server.sessionEnded(self)
     }
 }

@@ -1,3 +1,4 @@
+import EventLoop
 import Wire
 
 /// What the daemon counts, printed in Prometheus' text format.
@@ -10,6 +11,9 @@ final class Metrics {
     var errors = 0
     var pushes: [Outcome: Int] = [:]
     var refusedPushes = 0
+    var limitedPushes = 0
+    var limitedSignIns = 0
+    var failedPrefaces = 0
     var batches = 0
     var batchRows = 0
     var batchSeconds = 0.0
@@ -21,6 +25,9 @@ final class Metrics {
     var failedSignIns = 0
     var databaseLosses = 0
     var imports = 0
+    var handshakes = 0
+    var tlsFailures: [String: Int] = [:]
+    var failedReloads = 0
 
     /// The text of `/metrics`; gauges are given by who knows them.
     func text(gauges: [(name: String, help: String, value: Double)]) -> String {
@@ -39,6 +46,9 @@ final class Metrics {
             "pushes_total", "counter", "Durable answers to pushes by outcome.",
             Outcome.allCases.map { ("{outcome=\"\($0)\"}", Double(pushes[$0] ?? 0)) })
         count("pushes_refused_total", "Pushes refused with an error.", refusedPushes)
+        count("pushes_limited_total", "Pushes refused for their player's rate or quota.", limitedPushes)
+        count("sign_ins_limited_total", "Sign-ins and registrations refused for their address's rate.", limitedSignIns)
+        count("proxy_headers_failed_total", "Connections of balancers without a PROXY header.", failedPrefaces)
         count("batches_total", "Batches committed.", batches)
         count("batch_rows_total", "Pushes in committed batches.", batchRows)
         add("batch_seconds_total", "counter", "Time that committed batches took.", [("", batchSeconds)])
@@ -50,6 +60,13 @@ final class Metrics {
         count("sign_ins_failed_total", "Wrong tokens and codes.", failedSignIns)
         count("imports_total", "Histories brought into empty players.", imports)
         count("database_losses_total", "Lost database connections.", databaseLosses)
+        count("tls_handshakes_total", "TLS handshakes that succeeded.", handshakes)
+        add(
+            "tls_failures_total", "counter", "Connections that TLS ended, by reason.",
+            TLSError.Kind.labels.map { ("{reason=\"\($0)\"}", Double(tlsFailures[$0] ?? 0)) })
+        count(
+            "tls_reloads_failed_total", "Reloads of certificate and key that failed; the old ones stayed.",
+            failedReloads)
         for gauge in gauges { add(gauge.name, "gauge", gauge.help, [("", gauge.value)]) }
         return lines.joined(separator: "\n") + "\n"
     }

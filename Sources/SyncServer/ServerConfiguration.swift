@@ -1,3 +1,5 @@
+import EventLoop
+
 /// Everything that an operator can set, with the defaults of `ieumd serve`.
 public struct ServerConfiguration: Sendable {
     /// Where clients connect: a host name or address.
@@ -6,8 +8,12 @@ public struct ServerConfiguration: Sendable {
     public var port = 4386
     /// Where `/metrics`, `/healthz` and `/readyz` answer; nil for nowhere.
     public var metrics: (host: String, port: Int)? = ("127.0.0.1", 4387)
+    /// The PEM files of TLS; nil for plain TCP.
+    public var tls: TLSServerContext.Files?
     /// Whether anyone may `REGISTER`.
     public var isRegistrationOpen = true
+    /// The load balancers whose connections begin with a PROXY header, version 2, which is believed.
+    public var balancers: [SocketAddress.Network] = []
     /// What may be used at most.
     public var limits = Limits()
     /// How PostgreSQL is reached, as a libpq connection string without a password where possible.
@@ -22,6 +28,24 @@ public struct ServerConfiguration: Sendable {
     public struct Limits: Sendable {
         /// Open client connections; one more gets `ERR too-many-connections`.
         public var maxConnections = 16_384
+        /// Open client connections of one address (of IPv6: of its /64); loopback is not bounded.
+        public var maxConnectionsPerAddress = 1_024
+        /// Open connections of one player's devices.
+        public var maxConnectionsPerPlayer = 128
+        /// Sign-ins of one address; nil bounds nothing. So for the rates below.
+        public var signInsPerAddress = Rate(perSecond: 20, burst: 600)
+        /// Registrations of one address.
+        public var registrationsPerAddress = Rate(perSecond: 1.0 / 30, burst: 20)
+        /// Wrong tokens and codes of one address; then every sign-in from there waits.
+        public var wrongTriesPerAddress = Rate(perSecond: 0.2, burst: 20)
+        /// Pushes of one player.
+        public var pushesPerPlayer = Rate(perSecond: 500, burst: 10_000)
+        /// Bytes of states that one player pushes.
+        public var bytesPerPlayer = Rate(perSecond: 4_194_304, burst: 67_108_864)
+        /// Games of one player that are not deleted, about; nil bounds nothing.
+        public var maxGamesPerPlayer: Int? = 100_000
+        /// Bytes of one player's versions, about; nil bounds nothing.
+        public var maxStoredBytesPerPlayer: Int? = 4_294_967_296
         /// Bytes of one line without its end; a longer one gets `ERR line-too-long`.
         public var maxLineBytes = 1_048_576
         /// Pushes of one connection that may be under way; further lines wait unread.
@@ -42,6 +66,12 @@ public struct ServerConfiguration: Sendable {
         public var readers = 2
         /// How long a connection may say nothing; then it is closed.
         public var idleTimeout: Duration = .seconds(900)
+        /// How long a connection may be without a signed-in device; then it is closed.
+        public var loginTimeout: Duration = .seconds(60)
+        /// How long a line may take from its first byte to its end; then the connection is closed.
+        public var lineTimeout: Duration = .seconds(60)
+        /// How long the handshake of TLS, or a PROXY header, may take; then the connection is closed.
+        public var handshakeTimeout: Duration = .seconds(10)
         /// How long a command may wait for PostgreSQL; then it gets `ERR unavailable`.
         public var requestTimeout: Duration = .seconds(15)
         /// How long a peer may leave its replies unread; then it is closed.

@@ -16,12 +16,20 @@ extension SyncServer {
     }
 
     private var metricsText: String {
-        metrics.text(gauges: [
-            ("connections", "Open client connections.", Double(sessionCount)),
-            ("watchers", "Connections that watch.", Double(watchers.count)),
-            ("pushes_under_way", "Pushes accepted and not answered.", Double(pushesUnderWay)),
-            ("pending_bytes", "Bytes of them and of unread replies.", Double(pendingBytes)),
-            ("database_ready", "Whether PostgreSQL is reached.", isDatabaseReady ? 1 : 0),
-        ])
+        let certificate = tls.map {
+            (
+                "tls_certificate_expires_seconds", "When the certificate ends, in seconds since 1970.",
+                Double($0.context.notAfter)
+            )
+        }
+        return metrics.text(
+            gauges: [
+                ("connections", "Open client connections.", Double(sessionCount)),
+                ("watchers", "Connections that watch.", Double(watchers.count)),
+                ("pushes_under_way", "Pushes accepted and not answered.", Double(pushesUnderWay)),
+                ("pending_bytes", "Bytes of them and of unread replies.", Double(pendingBytes)),
+                ("unfinished_bytes", "Bytes of lines that have not ended.", Double(unfinishedBytes)),
+                ("database_ready", "Whether PostgreSQL is reached.", isDatabaseReady ? 1 : 0),
+            ] + (certificate.map { [$0] } ?? []))
     }
 }

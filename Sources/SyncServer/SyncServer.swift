@@ -21,7 +21,19 @@ public final class SyncServer {
     private let pool: DatabasePool
     private let importPool: DatabasePool
     private(set) var description: ServerDescription
+    let tls: ServerTLS?
+    private var certificateTimer: EventLoop.Timer?
+    /// Connections over the limit that are shaking hands, to be told so.
+    private var strangers = 0
     private var sessions: [ObjectIdentifier: ClientSession] = [:]
+    /// Connections of balancers that have not said yet whose they are.
+    var prefaces: [Int: ProxyPreface] = [:]
+    var nextPreface = 0
+    /// Bytes of lines that have not ended, at the last look.
+    var unfinishedBytes = 0
+    private var sweepTimer: EventLoop.Timer?
+    private(set) lazy var playerLimits = PlayerLimits(configuration.limits, pool: pool, loop: loop)
+    var addressLimits: AddressLimits
     private var spareEffects: [Session.Effects] = []
     private var listener: Listener?
     private var responder: HTTPResponder?
@@ -43,9 +55,12 @@ public final class SyncServer {
     ///   - epoch: the epoch of the database, read beforehand.
     ///   - loop: the loop that everything is on.
     ///   - log: takes one line an event.
+    ///   - tls: the certificate; nil for plain TCP.
     public init(
-        configuration: ServerConfiguration, epoch: UUID, loop: EventLoop, log: Log
+        configuration: ServerConfiguration, epoch: UUID, loop: EventLoop, log: Log, tls: ServerTLS? = nil
     ) throws(DatabaseError) {
+        self.tls = tls
+        addressLimits = AddressLimits(configuration.limits, at: loop.now)
         self.configuration = configuration
         self.loop = loop
         self.log = log
@@ -107,6 +122,10 @@ public final class SyncServer {
                 throw error.listening(on: metrics.host, metrics.port)
             }
         }
+        certificateTimer = tls.map { watchCertificate($0) }
+        sweepTimer = EventLoop.Timer(on: loop, after: sweepInterval, every: sweepInterval) { [weak self] in
+            self?.sweepSessions()
+        }
         listener?.failed = { [log] error in log(.warning, "accept-failed", ["error": error]) }
     }
 
@@ -117,6 +136,7 @@ public final class SyncServer {
         whenDrained = finished
         listener?.close()
         listener = nil
+        prefaces = [:]
         for session in sessions.values { session.drain(.shuttingDown()) }
         drainTimers = [
             EventLoop.Timer(on: loop, after: configuration.limits.drainTimeout) { [weak self] in
@@ -137,6 +157,10 @@ public final class SyncServer {
             deadline: loop.now + configuration.limits.requestTimeout)
         guard pendingBytes + pending.bytes <= configuration.limits.maxPendingBytes, !importer.isFinishing(player) else {
             return origin.pushFinished(request, .failure(.busy()))
+        }
+        if let refusal = playerLimits.refusal(of: push, player) {
+            metrics.limitedPushes += 1
+            return origin.pushFinished(request, .failure(refusal))
         }
         pendingBytes += pending.bytes
         lanes[laneMap.lane(of: player)].add(pending)
@@ -183,24 +207,41 @@ public final class SyncServer {
 
     // MARK: Private
 
-    private func accepted(_ socket: consuming ConnectedSocket) {
-        let limits = configuration.limits
-        var options = Connection.Options()
-        options.maxLineBytes = limits.maxLineBytes
-        options.idleTimeout = limits.idleTimeout
-        options.writeTimeout = limits.writeTimeout
-        let connection = Connection(on: loop, socket: socket, options: options)
-        guard sessions.count < limits.maxConnections else {
-            metrics.refusedConnections += 1
-            var bytes: [UInt8] = []
-            Reply.bye(.tooManyConnections()).print(into: &bytes)
-            connection.write(bytes)
-            return connection.closeAfterFlush()
-        }
-        metrics.accepted += 1
-        let session = ClientSession(server: self, connection: connection)
+    /// Begins with a client that was let in.
+    func begin(_ session: ClientSession) {
         sessions[ObjectIdentifier(session)] = session
         session.open()
+    }
+
+    /// The clients that are there.
+    var allSessions: some Sequence<ClientSession> { sessions.values }
+
+    /// Tells a connection over the limit so. With TLS that takes a handshake, which is given to a few at a time.
+    func refuse(_ connection: Connection, _ reason: WireError) {
+        metrics.refusedConnections += 1
+        if tls != nil {
+            guard strangers < Stranger.limit else { return connection.close() }
+            strangers += 1
+            connection.start(delegate: Stranger { [weak self] in self?.strangers -= 1 })
+        }
+        var bytes: [UInt8] = []
+        Reply.bye(reason).print(into: &bytes)
+        connection.write(bytes)
+        connection.closeAfterFlush()
+    }
+
+    /// Hears a connection that is told to come again.
+    private final class Stranger: ConnectionDelegate {
+        static let limit = 64
+        private let gone: () -> Void
+
+        init(gone: @escaping () -> Void) { self.gone = gone }
+
+        func lineReceived(_ line: Span<UInt8>, on connection: Connection) {}
+        func lineTooLong(on connection: Connection) {}
+        func outputDrained(on connection: Connection) {}
+        func inputEnded(on connection: Connection, unterminatedBytes: Int) {}
+        func ended(_ reason: Connection.EndReason, on connection: Connection) { gone() }
     }
 
     /// Pushes that were accepted and not answered.

@@ -29,15 +29,6 @@ struct Call {
         return device
     }
 
-    /// The address that `--server` gives.
-    func server() throws -> ServerAddress {
-        let text = arguments.string("server") ?? ""
-        guard let server = ServerAddress(text) else {
-            throw UsageError("--server takes HOST:PORT, not \"\(text)\"")
-        }
-        return server
-    }
-
     /// The game that the first two positional arguments name.
     func game() throws -> GameKey {
         do throws(WireError) {

@@ -59,6 +59,10 @@ struct Failure: Error {
         switch error {
         case .unreachable:
             self.init(.unreachable, code: "unreachable", error.message, hint: error.hint)
+        case .insecure(let failure):
+            self.init(
+                failure.isRetryable ? .unreachable : .refused, code: failure.reason.rawValue, error.message,
+                hint: error.hint)
         case .timedOut:
             self.init(
                 .unreachable, code: "timed-out", error.message,

@@ -32,7 +32,7 @@ struct DatabaseChoice {
         setenv("PGPASSWORD", text.trimmingCharacters(in: .newlines), 1)
     }
 
-    private static func standardDirectory(_ environment: [String: String]) -> String {
+    static func standardDirectory(_ environment: [String: String]) -> String {
         if geteuid() == 0 { return "/var/lib/ieum" }
         if let data = environment["XDG_DATA_HOME"], data.hasPrefix("/") { return data + "/ieum" }
         return (environment["HOME"] ?? NSHomeDirectory()) + "/.local/share/ieum"

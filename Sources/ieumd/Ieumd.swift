@@ -25,6 +25,7 @@ struct Ieumd {
           migrate         bring a database's schema up to date, or look at it: ieumd migrate help
           psql            open psql on the database
           grant-reader    let a database role read the views
+          cert            make a certificate for trying TLS out
           prune           remove old versions from the history
           restore-epoch   begin a new epoch, after a backup was restored
           version         print the version
@@ -32,7 +33,7 @@ struct Ieumd {
 
         """
     private static let commands = [
-        "serve", "migrate", "psql", "grant-reader", "prune", "restore-epoch", "version", "help",
+        "serve", "migrate", "psql", "grant-reader", "cert", "prune", "restore-epoch", "version", "help",
     ]
 
     private static func run(_ arguments: [String], environment: [String: String]) -> Int32 {
@@ -48,6 +49,7 @@ struct Ieumd {
             case "migrate": return Migrations.run(rest, environment: environment)
             case "psql": return try PsqlCommand(rest, environment: environment).run()
             case "grant-reader": return try GrantReaderCommand(rest, environment: environment).run()
+            case "cert": return try CertCommand(rest, environment: environment).run()
             case "prune": return try PruneCommand(rest, environment: environment).run()
             case "restore-epoch": return try RestoreEpochCommand(rest, environment: environment).run()
             case "version", "--version":
@@ -69,6 +71,7 @@ struct Ieumd {
         case "serve": Console.output(ServeOptions.spec.help)
         case "psql": Console.output(PsqlCommand.spec.help)
         case "grant-reader": Console.output(GrantReaderCommand.spec.help)
+        case "cert": Console.output(CertCommand.spec.help)
         case "prune": Console.output(PruneCommand.spec.help)
         case "restore-epoch": Console.output(RestoreEpochCommand.spec.help)
         case "migrate": return Migrations.run(["help"], environment: [:])

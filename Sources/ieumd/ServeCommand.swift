@@ -25,13 +25,21 @@ struct ServeCommand {
     /// Serves until a signal; gives the exit code.
     func run() -> Int32 {
         raiseDescriptorLimit()
+        let tls: ServerTLS?
+        do throws(TLSError) {
+            // First of all: what is wrong with a file is known at once.
+            tls = try configuration.tls.map { (files) throws(TLSError) in try ServerTLS(files: files) }
+        } catch {
+            Console.error(error.message, hint: "See --tls-cert, --tls-key and --tls-client-ca.")
+            return 2
+        }
         let database = choice.conninfo == nil ? PrivateDatabase(directory: choice.directory) : nil
         defer { database?.stop() }
         do {
             let conninfo = try choice.conninfo ?? start(database)
             try prepareSchema(conninfo, isPrivate: database != nil)
             let epoch = try readEpoch(conninfo)
-            return try serve(conninfo, epoch, database)
+            return try serve(conninfo, epoch, database, tls)
         } catch let failure as StartFailure {
             Console.error(failure.message, hint: failure.hint)
             return failure.exitCode
@@ -86,11 +94,13 @@ struct ServeCommand {
         }
     }
 
-    private func serve(_ conninfo: String, _ epoch: UUID, _ database: PrivateDatabase?) throws -> Int32 {
+    private func serve(
+        _ conninfo: String, _ epoch: UUID, _ database: PrivateDatabase?, _ tls: ServerTLS?
+    ) throws -> Int32 {
         let loop = try EventLoop()
         var configuration = configuration
         configuration.database = conninfo
-        let server = try SyncServer(configuration: configuration, epoch: epoch, loop: loop, log: log)
+        let server = try SyncServer(configuration: configuration, epoch: epoch, loop: loop, log: log, tls: tls)
         do throws(EventLoopError) {
             try server.start()
         } catch {
@@ -106,7 +116,7 @@ struct ServeCommand {
                 server.drain { loop.stop() }
             }
         }
-        let hangUp = try SignalWatch(on: loop, signal: SIGHUP) { log(.info, "nothing-to-reload") }
+        let hangUp = try SignalWatch(on: loop, signal: SIGHUP) { server.reloadCertificate() }
         let host = configuration.host.contains(":") ? "[\(configuration.host)]" : configuration.host
         Console.output("listening on \(host):\(server.port)\n")
         log(
@@ -114,6 +124,7 @@ struct ServeCommand {
             [
                 "version": SyncServerVersion.current, "address": "\(host):\(server.port)",
                 "epoch": epoch.uuidString.lowercased(), "metrics": server.metricsPort.map { String($0) } ?? "off",
+                "tls": tls == nil ? "off" : "on",
             ])
         loop.run()
         withExtendedLifetime((signals, hangUp)) {}

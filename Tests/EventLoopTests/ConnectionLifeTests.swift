@@ -4,9 +4,11 @@ import Testing
 
 @Suite("how a connection lives and ends")
 struct ConnectionLifeTests {
-    @Test("close inside a line ends at once: no further line, one end from the loop, the descriptor gone")
-    func closesInsideLine() throws {
-        let link = try Link()
+    @Test(
+        "close inside a line ends at once: no further line, one end from the loop, the descriptor gone",
+        arguments: Carrier.allCases)
+    func closesInsideLine(over carrier: Carrier) throws {
+        let link = try Link(over: carrier)
         link.recorder.reaction = { [unowned link] event, connection in
             guard case .line = event else { return }
             connection.close()
@@ -22,13 +24,16 @@ struct ConnectionLifeTests {
     enum Moment: CaseIterable { case line, gatheredLine, tooLong, drained, inputEnded, ended }
     enum Farewell: CaseIterable { case close, closeAfterFlush, release, closeAndRelease }
 
-    @Test("closing and releasing is safe in every event", arguments: Moment.allCases, Farewell.allCases)
-    func farewells(moment: Moment, farewell: Farewell) throws {
+    @Test(
+        "closing and releasing is safe in every event",
+        arguments: Moment.allCases, Farewell.allCases.flatMap { end in Carrier.allCases.map { (end, $0) } })
+    func farewells(moment: Moment, how: (farewell: Farewell, carrier: Carrier)) throws {
+        let (farewell, carrier) = how
         var options = Connection.Options()
         options.maxLineBytes = 8
         options.outputHighWater = 1_000
         options.outputLowWater = 100
-        let link = try Link(options: options, receiveBuffer: 4_096)
+        let link = try Link(over: carrier, options: options, receiveBuffer: 4_096)
         weak let connection = link.connection
         let isDone = Box(false)
         link.recorder.reaction = { [unowned link] event, connection in
@@ -102,18 +107,20 @@ struct ConnectionLifeTests {
                 }, timeout: .seconds(5)))
     }
 
-    @Test("the idle timeout ends a silent connection, and bytes in either direction put it off")
-    func idles() throws {
+    @Test(
+        "the idle timeout ends a silent connection, and bytes in either direction put it off",
+        arguments: Carrier.allCases)
+    func idles(over carrier: Carrier) throws {
         var options = Connection.Options()
         options.idleTimeout = .milliseconds(500)
-        let silent = try Link(options: options)
+        let silent = try Link(over: carrier, options: options)
         let start = silent.loop.now
         #expect(silent.run { silent.recorder.end != nil })
         #expect(silent.recorder.end == .idleTimeout)
         #expect(silent.loop.now - start > .milliseconds(450))
 
         for isSending in [true, false] {
-            let busy = try Link(options: options)
+            let busy = try Link(over: carrier, options: options)
             let start = busy.loop.now
             let ticks = EventLoop.Timer(on: busy.loop, after: .zero, every: .milliseconds(50)) {
                 if isSending { busy.connection?.write([10]) } else { busy.peer.send("x\n") }
@@ -130,9 +137,9 @@ struct ConnectionLifeTests {
         }
     }
 
-    @Test("an idle timeout set later counts from then on")
-    func changesIdleTimeout() throws {
-        let link = try Link()
+    @Test("an idle timeout set later counts from then on", arguments: Carrier.allCases)
+    func changesIdleTimeout(over carrier: Carrier) throws {
+        let link = try Link(over: carrier)
         link.settle(.milliseconds(50))
         link.connection?.idleTimeout = .milliseconds(100)
         let start = link.loop.now
@@ -141,11 +148,11 @@ struct ConnectionLifeTests {
         #expect(link.loop.now - start > .milliseconds(90))
     }
 
-    @Test("a half-closed connection that nobody closes ends by the idle timeout")
-    func halfClosedIdles() throws {
+    @Test("a half-closed connection that nobody closes ends by the idle timeout", arguments: Carrier.allCases)
+    func halfClosedIdles(over carrier: Carrier) throws {
         var options = Connection.Options()
         options.idleTimeout = .milliseconds(50)
-        let link = try Link(options: options)
+        let link = try Link(over: carrier, options: options)
         link.peer.finishSending()
         #expect(link.run { link.recorder.end != nil })
         #expect(link.recorder.events == [.inputEnded(unterminated: 0), .ended(.idleTimeout)])

@@ -4,9 +4,9 @@ import Testing
 
 @Suite("what a connection writes")
 struct ConnectionOutputTests {
-    @Test("many writes in one turn arrive whole and in order")
-    func gathers() throws {
-        let link = try Link()
+    @Test("many writes in one turn arrive whole and in order", arguments: Carrier.allCases)
+    func gathers(over carrier: Carrier) throws {
+        let link = try Link(over: carrier)
         for number in 0..<1_000 { link.connection?.write(Array("\(number)\n".utf8)) }
         #expect((link.connection?.pendingOutputBytes ?? 0) > 0)
         let expected = (0..<1_000).map { "\($0)\n" }.joined()
@@ -19,9 +19,9 @@ struct ConnectionOutputTests {
         #expect(link.connection?.pendingOutputBytes == 0)
     }
 
-    @Test("a reply written in lineReceived has left when that turn of the loop ends")
-    func repliesAtOnce() throws {
-        let link = try Link()
+    @Test("a reply written in lineReceived has left when that turn of the loop ends", arguments: Carrier.allCases)
+    func repliesAtOnce(over carrier: Carrier) throws {
+        let link = try Link(over: carrier)
         link.recorder.reaction = { event, connection in
             if case .line(let line) = event { connection.write(line + [10]) }
         }
@@ -31,9 +31,11 @@ struct ConnectionOutputTests {
         #expect(link.peer.text == "ping\n")
     }
 
-    @Test("what is larger than all buffers arrives whole, and outputDrained tells when more may come")
-    func largeOutput() throws {
-        let link = try Link()
+    @Test(
+        "what is larger than all buffers arrives whole, and outputDrained tells when more may come",
+        arguments: Carrier.allCases)
+    func largeOutput(over carrier: Carrier) throws {
+        let link = try Link(over: carrier)
         let connection = try #require(link.connection)
         let pattern = (0..<9_973).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
         var bytes: [UInt8] = []
@@ -51,14 +53,16 @@ struct ConnectionOutputTests {
     }
 
     // In a process of its own, whose memory is nobody else's.
-    @Test("a peer that never reads is not read from either, our memory stays bounded, and the write timeout ends it")
-    func backPressure() async {
-        await #expect(processExitsWith: .success) {
+    @Test(
+        "a peer that never reads is not read from either, our memory stays bounded, and the write timeout ends it",
+        arguments: Carrier.allCases)
+    func backPressure(over carrier: Carrier) async {
+        await #expect(processExitsWith: .success) { [carrier] in
             var options = Connection.Options()
             options.outputHighWater = 100_000
             options.outputLowWater = 20_000
             options.writeTimeout = .milliseconds(300)
-            let link = try Link(options: options, receiveBuffer: 4_096)
+            let link = try Link(over: carrier, options: options, receiveBuffer: 4_096)
             let reply = [UInt8](repeating: 120, count: 1_000)
             link.recorder.keepsLines = false
             let peak = Box(0)
@@ -85,13 +89,15 @@ struct ConnectionOutputTests {
         }
     }
 
-    @Test("output that goes on slowly is no write timeout, and reading comes back when it drains")
-    func slowReader() throws {
+    @Test(
+        "output that goes on slowly is no write timeout, and reading comes back when it drains",
+        arguments: Carrier.allCases)
+    func slowReader(over carrier: Carrier) throws {
         var options = Connection.Options()
         options.outputHighWater = 100_000
         options.outputLowWater = 20_000
         options.writeTimeout = .milliseconds(400)
-        let link = try Link(options: options, receiveBuffer: 4_096)
+        let link = try Link(over: carrier, options: options, receiveBuffer: 4_096)
         let connection = try #require(link.connection)
         connection.write([UInt8](repeating: 120, count: 8_000_000))
         link.peer.send("more\n")
@@ -112,9 +118,11 @@ struct ConnectionOutputTests {
         #expect(link.recorder.events == [.drained, .line(Array("more".utf8))])
     }
 
-    @Test("closeAfterFlush sends all, is not reset by input that nobody reads, and ends once")
-    func closesAfterFlush() throws {
-        let link = try Link()
+    @Test(
+        "closeAfterFlush sends all, is not reset by input that nobody reads, and ends once", arguments: Carrier.allCases
+    )
+    func closesAfterFlush(over carrier: Carrier) throws {
+        let link = try Link(over: carrier)
         let connection = try #require(link.connection)
         let bytes = [UInt8](repeating: 120, count: 3_000_000)
         connection.write(bytes)
@@ -134,10 +142,12 @@ struct ConnectionOutputTests {
         #expect(link.recorder.events == [.ended(.closed)])
     }
 
-    @Test("closeAfterFlush gives up on a peer that takes nothing, and on one that never hangs up")
-    func closingIsBounded() throws {
+    @Test(
+        "closeAfterFlush gives up on a peer that takes nothing, and on one that never hangs up",
+        arguments: Carrier.allCases)
+    func closingIsBounded(over carrier: Carrier) throws {
         for (size, reason) in [(8_000_000, Connection.EndReason.writeTimeout), (1, .closed)] {
-            let link = try Link(receiveBuffer: 4_096)
+            let link = try Link(over: carrier, receiveBuffer: 4_096)
             link.connection?.write([UInt8](repeating: 120, count: size))
             link.connection?.closeAfterFlush(within: .milliseconds(50))
             #expect(link.run { link.recorder.end != nil })
@@ -145,9 +155,9 @@ struct ConnectionOutputTests {
         }
     }
 
-    @Test("a reset by the peer is the end's reason, when reading and when writing")
-    func resets() throws {
-        let reading = try Link()
+    @Test("a reset by the peer is the end's reason, when reading and when writing", arguments: Carrier.allCases)
+    func resets(over carrier: Carrier) throws {
+        let reading = try Link(over: carrier)
         reading.peer.reset()
         #expect(reading.run { reading.recorder.end != nil })
         guard case .failed(let error) = reading.recorder.end else {
@@ -156,7 +166,7 @@ struct ConnectionOutputTests {
         }
         #expect(error.number == ECONNRESET)
 
-        let writing = try Link()
+        let writing = try Link(over: carrier)
         writing.connection?.pauseReading()
         writing.peer.reset()
         writing.settle()

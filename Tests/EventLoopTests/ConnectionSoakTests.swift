@@ -10,12 +10,12 @@ struct ConnectionSoakTests {
         var isPeerGone = false
         var isClosed = false
 
-        init(loop: EventLoop) throws {
+        init(over carrier: Carrier, loop: EventLoop) throws {
             var options = Connection.Options()
             options.outputHighWater = 20_000
             options.outputLowWater = 5_000
             options.maxLineBytes = 3_000
-            link = try Link(options: options, receiveBuffer: 8_192, loop: loop)
+            link = try Link(over: carrier, options: options, receiveBuffer: 8_192, loop: loop)
         }
 
         /// What the peer sends as line number so-and-so: its number and a tail of that many bytes, more or less.
@@ -63,12 +63,12 @@ struct ConnectionSoakTests {
         }
     }
 
-    @Test("lines come once and in order, and every connection ends exactly once", arguments: 0..<4)
-    func soak(round: Int) throws {
+    @Test("lines come once and in order, and every connection ends exactly once", arguments: 0..<4, Carrier.allCases)
+    func soak(round: Int, over carrier: Carrier) throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix(seed: seed)
         let loop = try EventLoop()
-        let subjects = try (0..<25).map { _ in try Subject(loop: loop) }
+        let subjects = try (0..<25).map { _ in try Subject(over: carrier, loop: loop) }
         for step in 0..<3_000 {
             subjects.randomElement(using: &random)?.act(&random)
             if step % 3 == 0 { _ = loop.run(until: { false }, timeout: .zero) }

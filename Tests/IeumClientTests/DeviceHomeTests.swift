@@ -65,6 +65,26 @@ struct DeviceHomeTests {
         #expect(!"\(identity)".contains(secret) && !String(reflecting: identity).contains(secret))
     }
 
+    @Test(
+        "keeps whom it trusts and how it shows itself",
+        arguments: [
+            ServerTrust.system, .authorities(file: "/etc/ieum/authority.pem"),
+            ServerTrust.Fingerprint(String(repeating: "ab", count: 32)).map(ServerTrust.pinned),
+        ])
+    func keepsTrust(trust: ServerTrust?) throws {
+        let trust = try #require(trust)
+        for certificate in [nil, ClientCertificate(file: "/a.pem", key: "/a.key")] {
+            let (home, token) = (DeviceHome(path: path + "/\(UUID())"), Said.token)
+            for isSecure in [true, false] {
+                let server = ServerAddress(
+                    host: "games.example.org", isSecure: isSecure, trust: trust, certificate: certificate)
+                let identity = Identity(server: server, deviceName: "phone", token: token)
+                _ = try home.enroll(isReplacing: true, now: .now) { identity }
+                #expect(try home.identity() == identity)
+            }
+        }
+    }
+
     @Test("without an identity says how to get one")
     func noIdentity() {
         let error = failure { try DeviceHome(path: path).identity() }

@@ -196,9 +196,43 @@ struct ServerAddressTests {
     }
 
     @Test(
+        "says how the server is spoken to: plainly on this machine, else with TLS, unless it says so itself",
+        arguments: [
+            ("localhost:1", false, "localhost:1"), ("127.0.0.1", false, "127.0.0.1:4386"),
+            ("127.9.9.9:1", false, "127.9.9.9:1"), ("[::1]:1", false, "[::1]:1"),
+            ("games.example.org", true, "games.example.org:4386"), ("192.0.2.1:1", true, "192.0.2.1:1"),
+            ("localhost.example.org", true, "localhost.example.org:4386"),
+            ("127.0.0.1.example.org", true, "127.0.0.1.example.org:4386"), ("[::2]", true, "[::2]:4386"),
+            ("tls://localhost:1", true, "tls://localhost:1"), ("plain://localhost:1", false, "localhost:1"),
+            ("tls://a:1", true, "a:1"), ("plain://a:1", false, "plain://a:1"),
+            ("PLAIN://[::2]:1", false, "plain://[::2]:1"),
+        ])
+    func saysHow(text: String, isSecure: Bool, printed: String) throws {
+        let address = try #require(ServerAddress(text))
+        #expect(address.isSecure == isSecure)
+        #expect(address.description == printed)
+        #expect(ServerAddress(printed) == address)
+    }
+
+    @Test("pins by 64 hexadecimal digits, with colons and capitals or without")
+    func fingerprints() throws {
+        let text = String(repeating: "0aF9", count: 16)
+        let fingerprint = try #require(ServerTrust.Fingerprint(text))
+        #expect(fingerprint.description == text.lowercased())
+        let coloned = stride(from: 0, to: 64, by: 2).map { String(Array(text)[$0...($0 + 1)]) }.joined(separator: ":")
+        #expect(ServerTrust.Fingerprint(coloned.uppercased()) == fingerprint)
+        for bad in [
+            "", String(text.dropLast()), text + "0", String(text.dropLast()) + "g", String(text.dropLast()) + "é",
+        ] {
+            #expect(ServerTrust.Fingerprint(bad) == nil)
+        }
+    }
+
+    @Test(
         "is nothing else",
         arguments: [
-            "", ":", ":1", "a:", "a:0", "a:65536", "a:+1", "a:1x", "a b:1", "[::1", "[]:1", "[a]:1", "http://a:1",
+            "tls://", "plain://:1", "tls:a", "tls://plain://a", "http://a", "", ":", ":1", "a:", "a:0", "a:65536",
+            "a:+1", "a:1x", "a b:1", "[::1", "[]:1", "[a]:1", "http://a:1",
             "a/b", "é:1",
             "a:99999999999999999999", "[::1]4386", "\u{0}",
         ])

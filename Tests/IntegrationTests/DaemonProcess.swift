@@ -156,8 +156,10 @@ enum Programs {
     }
 
     /// Runs a program of the system, as PATH finds it, to its end and gives what it said.
-    static func runInstalled(_ words: [String]) throws -> (status: Int32, output: String, error: String) {
-        try run(URL(fileURLWithPath: "/usr/bin/env"), words)
+    static func runInstalled(
+        _ words: [String], input: String? = nil
+    ) throws -> (status: Int32, output: String, error: String) {
+        try run(URL(fileURLWithPath: "/usr/bin/env"), words, input: input)
     }
 
     private static func run(

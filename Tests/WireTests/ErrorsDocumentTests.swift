@@ -38,7 +38,9 @@ struct ErrorsDocumentTests {
         .alreadySignedIn, .loginFailed, .registrationClosed, .codeInvalid, .tooManyTries(retryAfter: .seconds(9)),
         .deviceRevoked, .baseMismatch(base: 1), .savedReused(revision: 1), .cursorAhead(revision: 1), .noSuchGame,
         .noSuchVersion, .busy(), .unavailable(), .tooManyConnections(), .shuttingDown(), .idleTimeout, .epochChanged,
-        .internalError(), .playerNotEmpty, .noImport, .importRefused(rule: "gap", "m"),
+        .tlsRequired, .rateLimited("pushes of this player", retryAfter: .seconds(1)),
+        .quotaExceeded("games", limit: 1), .loginTimeout, .lineTimeout, .internalError(),
+        .playerNotEmpty, .noImport, .importRefused(rule: "gap", "m"),
     ]
 
     @Test("has a row for each code, and no other rows")

@@ -17,7 +17,7 @@ final class Fleet {
         for start in stride(from: 0, to: count, by: 100) {
             let part = start..<min(start + 100, count)
             for number in part {
-                sockets.append(try LineSocket(conductor, buffer, port: daemon.port, number: number))
+                sockets.append(try LineSocket(conductor, buffer, port: daemon.port, number: number, tls: daemon.tls))
             }
             try exchange("the greeting", on: part) { _ in
                 []

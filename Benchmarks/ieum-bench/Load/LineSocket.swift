@@ -14,19 +14,26 @@ final class LineSocket {
     private let buffer: ReceiveBuffer
     private let descriptor: Int32
     private var watch: DescriptorWatch?
+    private var secure: SecureEnd?
     private var unfinished: [UInt8] = []
     private var unsent: [UInt8] = []
 
     /// Connects to a port of this machine.
-    /// - Parameter number: connections of different numbers come from different loopback addresses, 4,000 from each,
-    ///   so that ports do not run short.
-    init(_ conductor: Conductor, _ buffer: ReceiveBuffer, port: UInt16, number: Int) throws {
+    /// - Parameters:
+    ///   - number: connections of different numbers come from different loopback addresses, 4,000 from each, so that
+    ///     ports do not run short.
+    ///   - tls: for a daemon that speaks TLS.
+    init(
+        _ conductor: Conductor, _ buffer: ReceiveBuffer, port: UInt16, number: Int, tls: SecureClient? = nil
+    ) throws {
         self.conductor = conductor
         self.buffer = buffer
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | O_CLOEXEC, 0)
         guard descriptor >= 0 else { throw BenchError.system("socket") }
         do {
             try connect(port: port, from: 0x7F00_0001 + UInt32(number / 4000))
+            if let tls { secure = try SecureEnd(tls, descriptor: descriptor) }
+            guard fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0 else { throw BenchError.system("fcntl") }
             watch = try DescriptorWatch(on: conductor.loop, descriptor: descriptor, interest: .read) {
                 // Safe, since the watch is this object's and is cancelled before it goes; and this is the hot path.
                 [unowned(unsafe) self] ready in
@@ -58,15 +65,19 @@ final class LineSocket {
     /// Sends bytes, now or as soon as there is room.
     func send(_ bytes: UnsafeRawBufferPointer) {
         guard unsent.isEmpty else { return unsent.append(contentsOf: bytes) }
-        let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        let count = write(bytes)
         if count == bytes.count { return }
         if count < 0 && errno != EAGAIN && errno != EINTR { return conductor.fail(BenchError.system("send")) }
         unsent = Array(bytes.dropFirst(max(count, 0)))
         setInterest([.read, .write])
     }
 
+    private func write(_ bytes: UnsafeRawBufferPointer) -> Int {
+        secure?.send(bytes) ?? Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+
     private func flush() {
-        let count = Glibc.send(descriptor, unsent, unsent.count, Int32(MSG_NOSIGNAL))
+        let count = unsent.withUnsafeBytes { write($0) }
         if count < 0 && errno != EAGAIN && errno != EINTR { return conductor.fail(BenchError.system("send")) }
         unsent.removeFirst(max(count, 0))
         if unsent.isEmpty { setInterest(.read) }
@@ -77,7 +88,13 @@ final class LineSocket {
     }
 
     private func receive() {
-        let count = recv(descriptor, buffer.start, buffer.size, 0)
+        guard let secure else { return take(recv(descriptor, buffer.start, buffer.size, 0)) }
+        repeat {
+            take(secure.receive(into: buffer.start, buffer.size))
+        } while watch != nil && secure.hasMore
+    }
+
+    private func take(_ count: Int) {
         guard count > 0 else {
             if count < 0 && (errno == EAGAIN || errno == EINTR) { return }
             watch?.cancel()
@@ -109,7 +126,6 @@ final class LineSocket {
         guard withAddress(0x7F00_0001, port: port, { Glibc.connect(descriptor, $0, $1) }) == 0 else {
             throw BenchError.system("connect to port \(port)")
         }
-        guard fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0 else { throw BenchError.system("fcntl") }
     }
 
     private func withAddress(

@@ -27,6 +27,10 @@ struct Table {
         Target(
             label: "pushes/s, 512 connections, over batch", key: "push_512_over_batch", bound: .atLeast(0.5), unit: "x"),
         Target(label: "server CPU of a push over single's", key: "cpu_over_single", bound: .atMost(0.7), unit: "x"),
+        Target(
+            label: "pushes/s over TLS over plain TCP, 64 connections", key: "push_64_tls_over_plain",
+            bound: .atLeast(0.8),
+            unit: "x"),
         Target(label: "pulls of 20 games over the database's", key: "pull_over_database", bound: .none, unit: "x"),
         Target(label: "push cost, many versions over few", key: "push_cost_1m_over_1k", bound: .none, unit: "x"),
         Target(
@@ -58,6 +62,10 @@ struct Table {
         ("CPU of a push: generator (not counted)", "generator_cpu_ms_per_1000", "µs", 1),
         ("CPU of a row: single", "single_cpu_ms_per_1000", "µs", 1),
         ("CPU of a row: batch", "batch_cpu_ms_per_1000", "µs", 1),
+        ("pushes/s over TLS, 64 connections", "push_64_tls_per_s", "/s", 1),
+        ("pushes/s over plain TCP beside it", "push_64_plain_per_s", "/s", 1),
+        ("CPU of a push over TLS: daemon", "push_64_tls_daemon_cpu_ms_per_1000", "µs", 1),
+        ("CPU of a push over plain TCP: daemon", "push_64_plain_daemon_cpu_ms_per_1000", "µs", 1),
         ("pulls of 20 games, daemon", "pull_per_s", "/s", 1),
         ("pulls of 20 games, prepared SELECT", "database_pull_per_s", "/s", 1),
         ("notice, idle, p50", "notice_p50_ms", "ms", 1),

@@ -1,3 +1,4 @@
+import EventLoop
 import FoundationEssentials
 import Glibc
 import Postgres
@@ -85,16 +86,27 @@ final class TestBed {
     }
 
     /// Starts a daemon on a database.
-    /// - Parameter isDurable: false for setting up only, when nothing is measured and nobody misses what a crash takes.
-    func startDaemon(on database: String, isDurable: Bool = true) throws -> Daemon {
+    /// - Parameters:
+    ///   - isDurable: false for setting up only, when nothing is measured and nobody misses what a crash takes.
+    ///   - isSecure: whether it speaks TLS, with a certificate of its own.
+    func startDaemon(on database: String, isDurable: Bool = true, isSecure: Bool = false) throws -> Daemon {
         let log = "\(folder)/ieumd.log"
         let relaxation = isDurable ? "" : " options='-c synchronous_commit=off'"
         do {
             return try Daemon(
-                conductor, program: daemonProgram, database: try conninfo(database) + relaxation, log: log)
+                conductor, program: daemonProgram, database: try conninfo(database) + relaxation, log: log,
+                certificate: isSecure ? try makeCertificate() : nil)
         } catch let error as BenchError {
             throw BenchError("\(error); the end of its log: \(Self.tail(of: log))")
         }
+    }
+
+    private func makeCertificate() throws -> (file: String, key: String) {
+        let issued = try CertificateMaker.make(.init(hosts: ["127.0.0.1"], days: 1))
+        let file = try write(String(decoding: issued.certificateText(), as: UTF8.self), to: "server.pem")
+        let key = try write(String(decoding: issued.keyText(), as: UTF8.self), to: "server.key")
+        chmod(key, 0o600)
+        return (file, key)
     }
 
     /// Runs pgbench on a database and gives back what it printed.

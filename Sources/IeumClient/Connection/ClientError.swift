@@ -4,6 +4,8 @@ import Wire
 package enum ClientError: Error, Hashable, Sendable {
     /// No connection came about: no such name, nobody listens, no way there.
     case unreachable(String)
+    /// No secure connection came about.
+    case insecure(SecurityFailure)
     /// The server was silent for this long where it should have said something.
     case timedOut(after: Duration)
     /// The server said something that the protocol does not allow here.
@@ -17,6 +19,7 @@ package enum ClientError: Error, Hashable, Sendable {
     package var message: String {
         switch self {
         case .unreachable(let reason): "the server cannot be reached: \(reason)"
+        case .insecure(let failure): "there is no secure connection: \(failure.message)"
         case .timedOut(let duration): "the server did not answer within \(duration.shortText)"
         case .protocolViolation(let what): "the server does not speak this protocol: \(what)"
         case .server(let error): "\(error.message) (\(error.code))"
@@ -29,6 +32,7 @@ package enum ClientError: Error, Hashable, Sendable {
     package var hint: String? {
         switch self {
         case .unreachable: "See whether ieumd runs there and the address is right."
+        case .insecure(let failure): failure.hint
         case .timedOut, .connectionClosed(nil): "Try again."
         case .protocolViolation: "See whether ieumd is what listens there, and of the same version as this program."
         case .server(let error), .connectionClosed(let error?): error.hint
@@ -40,6 +44,7 @@ package enum ClientError: Error, Hashable, Sendable {
         switch self {
         case .unreachable, .timedOut, .connectionClosed: true
         case .protocolViolation: false
+        case .insecure(let failure): failure.isRetryable
         case .server(let error): error.isPassing
         }
     }

@@ -80,6 +80,9 @@ struct ClientSession: Sendable {
     mutating func ended(_ end: TransportEnd) {
         switch end {
         case .unreachable(let reason): self.end(.unreachable(reason))
+        case .insecure(let failure): self.end(.insecure(failure))
+        case .closed where farewell?.code == .tlsRequired:
+            self.end(.insecure(SecurityFailure(.serverNeedsTLS, "the server speaks TLS, and was spoken to plainly")))
         case .closed: self.end(.connectionClosed(farewell))
         }
     }

@@ -2,10 +2,11 @@ import Dispatch
 import EventLoop
 import Foundation
 
-/// TCP lines on libevent: on a loop of its own that runs only while its owner waits, or on the loop of an
+/// Lines over TCP or TLS, by libevent and OpenSSL: on a loop of its own that runs only while its owner waits, or on the loop of an
 /// ``EventLoopThread``. The one file of this module that knows EventLoop.
 final class EventLoopTransport: BlockingTransport {
     private let loop: EventLoop
+    private let server: ServerAddress
     private weak var delegate: (any LineTransportDelegate)?
     private var connector: Connector?
     private var connection: Connection?
@@ -30,6 +31,7 @@ final class EventLoopTransport: BlockingTransport {
         on loop: EventLoop, to server: ServerAddress, within timeout: Duration, delegate: any LineTransportDelegate
     ) {
         self.loop = loop
+        self.server = server
         self.delegate = delegate
         connector = Connector(on: loop, host: server.host, port: server.port, timeout: timeout) { [unowned self] in
             // Safe: the connector is this object's own, and calls nothing once it is released.
@@ -43,7 +45,14 @@ final class EventLoopTransport: BlockingTransport {
         case .success(let socket):
             var options = Connection.Options()
             options.maxLineBytes = maxLineBytes
-            let connection = Connection(on: loop, socket: socket, options: options)
+            let security: Connection.Security
+            do throws(TLSError) {
+                security = try server.security()
+            } catch {
+                delegate?.ended(.insecure(SecurityFailure(error)))
+                return
+            }
+            let connection = Connection(on: loop, socket: socket, options: options, security: security)
             self.connection = connection
             connection.start(delegate: Ear(self))
             connection.write(unsent)
@@ -78,9 +87,9 @@ final class EventLoopTransport: BlockingTransport {
 }
 
 extension EventLoopTransport {
-    private func connectionEnded() {
+    private func connectionEnded(_ end: TransportEnd = .closed) {
         connection = nil
-        delegate?.ended(.closed)
+        delegate?.ended(end)
     }
 
     /// Hears the connection, which keeps it: the transport itself is kept by its owner alone.
@@ -104,9 +113,62 @@ extension EventLoopTransport {
             transport?.connectionEnded()
         }
 
+        private var isSecure = false
+
+        func handshakeFinished(on connection: Connection) { isSecure = true }
+
         func ended(_ reason: Connection.EndReason, on connection: Connection) {
-            transport?.connectionEnded()
+            switch reason {
+            case .insecure(let error) where !(isSecure && error.kind == .truncated):
+                transport?.connectionEnded(.insecure(SecurityFailure(error)))
+            default: transport?.connectionEnded()
+            }
         }
+    }
+}
+
+extension ServerAddress {
+    /// What a connection needs for it.
+    fileprivate func security() throws(TLSError) -> Connection.Security {
+        guard isSecure else { return .plain }
+        let trust: TLSClientContext.Trust =
+            switch self.trust {
+            case .system: .system
+            case .authorities(let file): .authorities(file: file)
+            case .pinned(let fingerprint): try .pinned(fingerprint.systemForm())
+            }
+        let context = try TLSClientContext(
+            trust: trust, protocolName: "ieum/1", certificate: certificate.map { ($0.file, $0.key) })
+        return .client(context, host: host)
+    }
+}
+
+extension ServerTrust.Fingerprint {
+    fileprivate func systemForm() throws(TLSError) -> CertificateFingerprint {
+        guard let form = CertificateFingerprint(bytes: bytes) else { throw TLSError(.other, "no fingerprint") }
+        return form
+    }
+}
+
+extension SecurityFailure {
+    fileprivate init(_ error: TLSError) {
+        let reason: Reason =
+            switch error.kind {
+            case .file: .unusableFile
+            case .certificateExpired: .certificateExpired
+            case .certificateNotYetValid: .certificateNotYetValid
+            case .wrongHost: .wrongHost
+            case .unknownIssuer: .unknownIssuer
+            case .pinMismatch: .fingerprintMismatch
+            case .certificateInvalid: .certificateInvalid
+            case .plainPeer: .serverIsPlain
+            case .versionTooOld: .versionTooOld
+            case .noCommonProtocol: .otherProtocol
+            case .clientCertificateRequired: .clientCertificateRequired
+            case .certificateRefused: .clientCertificateRefused
+            case .timedOut, .truncated, .other: .disturbed
+            }
+        self.init(reason, error.message)
     }
 }
 

@@ -24,7 +24,10 @@ protocol LineTransportDelegate: AnyObject {
 enum TransportEnd: Hashable, Sendable {
     /// There was no connection, with the system's reason.
     case unreachable(String)
-    /// The peer closed or reset the connection, or stopped to read.
+    /// There was no secure connection, or it was disturbed.
+    case insecure(SecurityFailure)
+    /// The peer closed or reset the connection, or stopped to read. So does one that breaks off without the end that TLS has
+    /// for it: an answer that is missing is missing either way.
     case closed
 }
 

@@ -26,6 +26,13 @@ extension Identity {
     /// What stands in `identity.json`: everything but the secret.
     private struct Card: Codable {
         var server: String
+        /// The PEM file of trusted authorities, in place of the system's.
+        var authorities: String?
+        /// The pinned certificate.
+        var fingerprint: String?
+        /// PEM files of the device's certificate and its key.
+        var certificate: String?
+        var certificateKey: String?
         var player: String
         var device: String
         var deviceName: String
@@ -33,8 +40,15 @@ extension Identity {
 
     /// The text of `identity.json`.
     var card: [UInt8] {
-        let card = Card(
+        var card = Card(
             server: server.description, player: player.description, device: device.description, deviceName: deviceName)
+        switch server.trust {
+        case .system: break
+        case .authorities(let file): card.authorities = file
+        case .pinned(let fingerprint): card.fingerprint = fingerprint.description
+        }
+        card.certificate = server.certificate?.file
+        card.certificateKey = server.certificate?.key
         return JSONFile.encode(card)
     }
 
@@ -42,8 +56,19 @@ extension Identity {
     /// - Throws: ``JSONFile/Problem`` with words on what is wrong.
     init(card bytes: [UInt8], token: Token) throws(JSONFile.Problem) {
         let card = try JSONFile.decode(Card.self, bytes)
-        guard let server = ServerAddress(card.server) else {
+        guard var server = ServerAddress(card.server) else {
             throw JSONFile.Problem("its server is not HOST:PORT")
+        }
+        if let text = card.fingerprint {
+            guard let fingerprint = ServerTrust.Fingerprint(text) else {
+                throw JSONFile.Problem("its fingerprint is not 64 hexadecimal digits")
+            }
+            server.trust = .pinned(fingerprint)
+        } else if let file = card.authorities {
+            server.trust = .authorities(file: file)
+        }
+        if let file = card.certificate, let key = card.certificateKey {
+            server.certificate = ClientCertificate(file: file, key: key)
         }
         guard PlayerID(card.player) == token.player, DeviceID(card.device) == token.device else {
             throw JSONFile.Problem("it names another player or device than the token beside it")

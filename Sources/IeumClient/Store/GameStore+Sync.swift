@@ -5,11 +5,18 @@ extension SyncEngine {
     /// Makes an engine that keeps a store in step with a server, and starts it.
     /// - Parameters:
     ///   - store: the store; one engine at a time works on it.
-    ///   - server: the server's address, e.g. `games.example.org:7878`.
+    ///   - server: the server's address, e.g. `games.example.org:4386`. It is spoken to with TLS, unless it is this machine
+    ///     (`localhost`, `127.0.0.1`, `[::1]`). `tls://` or `plain://` before the address says it outright; plainly, everybody
+    ///     on the way reads the token and the games.
     ///   - token: what the server gave this device when it was registered or linked.
+    ///   - trust: what makes the server's certificate a good one.
+    ///   - certificate: this device's own, for a server that wants one.
     /// - Throws: ``SyncError`` when the address or the token is not one.
-    public convenience init(store: GameStore, server: String, token: String) throws(SyncError) {
-        try self.init(storage: store, server: server, token: token)
+    public convenience init(
+        store: GameStore, server: String, token: String, trust: ServerTrust = .system,
+        certificate: ClientCertificate? = nil
+    ) throws(SyncError) {
+        try self.init(storage: store, server: server, token: token, trust: trust, certificate: certificate)
     }
 }
 

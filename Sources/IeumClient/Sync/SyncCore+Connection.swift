@@ -35,7 +35,7 @@ extension SyncCore {
     mutating func connectionFailed(_ error: ClientError, at now: SyncMoment) {
         trouble = error
         if let signOut = error.signOut { return self.signOut(signOut) }
-        goOffline(retryAfter: error.retryAfter, at: now)
+        goOffline(retryAfter: error.retryAfter ?? error.leastWait, at: now)
     }
 
     mutating func goOffline(retryAfter: Duration?, at now: SyncMoment) {
@@ -154,6 +154,11 @@ extension SyncCore.Request {
 }
 
 extension ClientError {
+    /// A server that is not who it must be stays so until somebody does something.
+    fileprivate var leastWait: Duration? {
+        if case .insecure(let failure) = self, !failure.isRetryable { .seconds(15) } else { nil }
+    }
+
     /// Whether, and why, the device is signed out.
     fileprivate var signOut: SyncSignOut? {
         switch self {

@@ -13,15 +13,34 @@ public final class SyncEngine: Sendable {
     private let runner: SyncRunner
 
     /// Makes an engine and starts it.
-    package convenience init(storage: any SyncStorage, server: String, token: String) throws(SyncError) {
-        try self.init(storage: storage, server: server, token: token, settings: SyncSettings())
+    package convenience init(
+        storage: any SyncStorage, server: String, token: String, trust: ServerTrust = .system,
+        certificate: ClientCertificate? = nil
+    ) throws(SyncError) {
+        try self.init(
+            storage: storage, address: try Self.address(server, trust, certificate), token: token,
+            settings: SyncSettings())
     }
 
-    init(
+    /// Makes an engine for a device of a home, and starts it.
+    package convenience init(storage: any SyncStorage, identity: Identity) throws(SyncError) {
+        try self.init(
+            storage: storage, address: identity.server, token: identity.token.text, settings: SyncSettings())
+    }
+
+    convenience init(
         storage: any SyncStorage, server: String, token: String, settings: SyncSettings,
         seed: UInt64 = .random(in: .min ... .max)
     ) throws(SyncError) {
-        guard let address = ServerAddress(server) else { throw .invalidAddress(server) }
+        try self.init(
+            storage: storage, address: try Self.address(server, .system, nil), token: token, settings: settings,
+            seed: seed)
+    }
+
+    init(
+        storage: any SyncStorage, address: ServerAddress, token: String, settings: SyncSettings,
+        seed: UInt64 = .random(in: .min ... .max)
+    ) throws(SyncError) {
         guard let token = Token(token) else { throw .invalidToken }
         let thread: EventLoopThread
         do throws(ClientError) {
@@ -158,27 +177,44 @@ public final class SyncEngine: Sendable {
     }
 
     /// Makes a new player with this device as the first.
+    /// - Parameters:
+    ///   - server: its address, as for ``init(store:server:token:trust:certificate:)``.
+    ///   - deviceName: what to call this device.
+    ///   - trust: what makes the server's certificate a good one.
+    ///   - certificate: this device's own, for a server that wants one.
     /// - Returns: the token. Keep it in the keychain: who has it is the device.
-    public static func register(at server: String, deviceName: String) async throws -> String {
-        try await newToken(at: server) { (connection) throws(ClientError) in
+    /// - Throws: ``SyncError``, ``SyncError/insecure(_:)`` when the server is not who it must be.
+    public static func register(
+        at server: String, deviceName: String, trust: ServerTrust = .system, certificate: ClientCertificate? = nil
+    ) async throws -> String {
+        try await newToken(at: address(server, trust, certificate)) { (connection) throws(ClientError) in
             try connection.register(device: deviceName)
         }
     }
 
     /// Joins the player who made a code.
+    /// - Parameters:
+    ///   - server: its address, as for ``init(store:server:token:trust:certificate:)``.
+    ///   - code: from ``pairingCode()`` on another device.
+    ///   - deviceName: what to call this device.
+    ///   - trust: what makes the server's certificate a good one.
+    ///   - certificate: this device's own, for a server that wants one.
     /// - Returns: the token. Keep it in the keychain: who has it is the device.
-    public static func link(at server: String, code: String, deviceName: String) async throws -> String {
+    /// - Throws: ``SyncError``, ``SyncError/insecure(_:)`` when the server is not who it must be.
+    public static func link(
+        at server: String, code: String, deviceName: String, trust: ServerTrust = .system,
+        certificate: ClientCertificate? = nil
+    ) async throws -> String {
         guard let code = PairingCode(code) else { throw SyncError(WireError.codeInvalid) }
-        return try await newToken(at: server) { (connection) throws(ClientError) in
+        return try await newToken(at: address(server, trust, certificate)) { (connection) throws(ClientError) in
             try connection.link(code, device: deviceName)
         }
     }
 
     private static func newToken(
-        at server: String, _ get: @escaping @Sendable (ServerConnection) throws(ClientError) -> Token
+        at address: ServerAddress, _ get: @escaping @Sendable (ServerConnection) throws(ClientError) -> Token
     ) async throws -> String {
-        guard let address = ServerAddress(server) else { throw SyncError.invalidAddress(server) }
-        return try await withCheckedThrowingContinuation { continuation in
+        try await withCheckedThrowingContinuation { continuation in
             // A blocking connection has no place on the threads that tasks share.
             Thread.detachNewThread {
                 do throws(ClientError) {
@@ -188,6 +224,15 @@ public final class SyncEngine: Sendable {
                 }
             }
         }
+    }
+
+    private static func address(
+        _ server: String, _ trust: ServerTrust, _ certificate: ClientCertificate?
+    ) throws(SyncError) -> ServerAddress {
+        guard var address = ServerAddress(server) else { throw .invalidAddress(server) }
+        address.trust = trust
+        address.certificate = certificate
+        return address
     }
 
     private func post(_ work: @escaping @Sendable (SyncRunner) -> Void) {

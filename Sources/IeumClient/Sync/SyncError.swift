@@ -2,12 +2,14 @@ import Wire
 
 /// Why something that needs the server did not come about.
 public enum SyncError: Error, Hashable, Sendable {
-    /// This is no address: `HOST:PORT`.
+    /// This is no address: `HOST:PORT`, with `tls://` or `plain://` before it or without.
     case invalidAddress(String)
     /// This is no token.
     case invalidToken
     /// There is no connection now; the reason, one line.
     case offline(String)
+    /// There is no secure connection; the engine goes on trying now and then, since a certificate can be replaced.
+    case insecure(SecurityFailure)
     /// The engine was stopped, or is gone.
     case stopped
     /// The device is signed out.
@@ -22,6 +24,7 @@ public enum SyncError: Error, Hashable, Sendable {
     init(_ error: ClientError) {
         switch error {
         case .server(let error): self.init(error)
+        case .insecure(let failure): self = .insecure(failure)
         case .unreachable, .timedOut, .protocolViolation, .connectionClosed: self = .offline(error.message)
         }
     }
@@ -38,6 +41,7 @@ extension SyncError: CustomStringConvertible {
         case .invalidAddress(let text): "\(text) is no address of a server: HOST:PORT"
         case .invalidToken: "this is no token: the 89 characters that a registration or a link gave"
         case .offline(let reason): "there is no connection: \(reason)"
+        case .insecure(let failure): "there is no secure connection: \(failure.message)"
         case .stopped: "the sync engine was stopped"
         case .signedOut: "the device is signed out"
         case .otherPlayer: "the store holds the games of another player"

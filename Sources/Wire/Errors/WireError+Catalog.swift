@@ -194,12 +194,48 @@ extension WireError {
             hint: "Wait, then send it again; a push may be repeated safely.")
     }
 
+    /// The server speaks TLS here, and the client does not.
+    public static let tlsRequired = WireError(
+        .tlsRequired, "this port speaks TLS only", hint: "Connect with TLS, e.g. to tls://HOST:PORT.")
+
     /// The server has as many connections as it takes on.
     public static func tooManyConnections(retryAfter: Duration = .seconds(5)) -> WireError {
         WireError(
             .tooManyConnections, "the server has too many connections", retryAfter: retryAfter,
             hint: "Wait, then connect again.")
     }
+
+    /// One address or player has as many connections as it may have.
+    public static func tooManyConnections(of whom: String, retryAfter: Duration = .seconds(5)) -> WireError {
+        WireError(
+            .tooManyConnections, "\(whom) has too many connections", retryAfter: retryAfter,
+            hint: "Close those that are not needed, then connect again.")
+    }
+
+    /// More came in a time than the server takes.
+    public static func rateLimited(_ what: String, retryAfter: Duration) -> WireError {
+        // Never "at once": a wait of less than a millisecond is printed as 0.
+        WireError(
+            .rateLimited, "there are too many \(what)", retryAfter: max(retryAfter, .milliseconds(1)),
+            hint: "Wait, then send it again.")
+    }
+
+    /// There is as much of this player as the server keeps.
+    public static func quotaExceeded(_ what: String, limit: Int) -> WireError {
+        WireError(
+            .quotaExceeded, "the server keeps no more \(what) of one player",
+            fields: [Field("limit", String(limit))],
+            hint: "Keep the save on the device. Deleting games helps where the games are too many; else ask the operator.")
+    }
+
+    /// Nobody signed in for too long.
+    public static let loginTimeout = WireError(
+        .loginTimeout, "nobody signed in for too long", retryAfter: .zero,
+        hint: "LOGIN, REGISTER or LINK soon after connecting.")
+
+    /// A line did not end for too long.
+    public static let lineTimeout = WireError(
+        .lineTimeout, "a line did not end for too long", retryAfter: .zero, hint: "Send each line in one go.")
 
     /// The server is stopping.
     public static func shuttingDown(retryAfter: Duration = .seconds(1)) -> WireError {

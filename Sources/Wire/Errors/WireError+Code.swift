@@ -83,12 +83,22 @@ extension WireError {
         public static let unavailable = Code("unavailable")
         /// The server has as many connections as it takes on.
         public static let tooManyConnections = Code("too-many-connections")
+        /// More was asked for in a time than the server gives one address or player.
+        public static let rateLimited = Code("rate-limited")
+        /// There is as much of this player as the server keeps.
+        public static let quotaExceeded = Code("quota-exceeded")
+        /// Nobody signed in for too long.
+        public static let loginTimeout = Code("login-timeout")
+        /// A line did not end for too long.
+        public static let lineTimeout = Code("line-timeout")
         /// The server is stopping.
         public static let shuttingDown = Code("shutting-down")
         /// Nothing came from the client for too long.
         public static let idleTimeout = Code("idle-timeout")
         /// The database began a new life: sign in again and start from cursor 0.
         public static let epochChanged = Code("epoch-changed")
+        /// The server speaks TLS here, and the client does not.
+        public static let tlsRequired = Code("tls-required")
         /// The server made a mistake.
         public static let internalError = Code("internal")
 
@@ -98,8 +108,9 @@ extension WireError {
             .unexpectedArgument, .repeatedArgument, .invalidID, .missingState, .invalidJSON, .jsonTooDeep,
             .stateTooLarge, .notSignedIn, .alreadySignedIn, .loginFailed, .registrationClosed, .codeInvalid,
             .tooManyTries, .deviceRevoked, .baseMismatch, .savedReused, .cursorAhead, .noSuchGame, .noSuchVersion,
-            .playerNotEmpty, .noImport, .importRefused, .busy, .unavailable, .tooManyConnections, .shuttingDown,
-            .idleTimeout, .epochChanged, .internalError,
+            .playerNotEmpty, .noImport, .importRefused, .busy, .unavailable, .rateLimited, .quotaExceeded,
+            .loginTimeout, .lineTimeout, .tooManyConnections, .shuttingDown, .idleTimeout, .epochChanged, .tlsRequired,
+            .internalError,
         ]
     }
 }

@@ -87,10 +87,11 @@ public struct Session: Sendable {
         settle(&effects)
     }
 
-    /// A line came that was longer than `maxLineBytes`; its bytes are gone.
-    public mutating func lineTooLong(into effects: inout Effects) {
+    /// A line came that was longer than is read; its bytes are gone.
+    /// - Parameter limit: how many bytes are read; nil: `maxLineBytes`.
+    public mutating func lineTooLong(limit: Int? = nil, into effects: inout Effects) {
         guard canReceive(into: &effects) else { return }
-        reply(.lineTooLong(limit: server.limits.maxLineBytes), &effects)
+        reply(.lineTooLong(limit: limit ?? server.limits.maxLineBytes), &effects)
         settle(&effects)
     }
 

@@ -3,7 +3,8 @@ import IeumClient
 import Wire
 
 private let server = OptionSpec(
-    "server", "HOST:PORT", environment: "IEUM_SERVER", isRequired: true, help: "where ieumd listens")
+    "server", "HOST:PORT", environment: "IEUM_SERVER", isRequired: true,
+    help: "where ieumd listens; by TLS, unless it is this machine; tls:// or plain:// before it says it outright")
 private let device = OptionSpec("device", "NAME", isRequired: true, help: "what to call this device")
 private let replace = OptionSpec("replace", help: "put an identity that is here aside (its files are kept)")
 
@@ -14,7 +15,7 @@ extension ProgramCommand {
     static let register = ProgramCommand(
         spec: CommandSpec(
             "ieum register", "become a new player, with this device as the first",
-            options: [server, device, replace, .timeout, .json],
+            options: [server, device, replace] + OptionSpec.security + [.timeout, .json],
             examples: ["ieum register --server games.example.org:4386 --device laptop"], exitCodes: joiningCodes),
         notes: [
             """
@@ -32,7 +33,7 @@ extension ProgramCommand {
     static let link = ProgramCommand(
         spec: CommandSpec(
             "ieum link", "join your player from this device, by a code from ieum pair", positionals: ["<code>"],
-            options: [server, device, replace, .timeout, .json],
+            options: [server, device, replace] + OptionSpec.security + [.timeout, .json],
             examples: ["ieum link 7K3M-Q9TD --server games.example.org:4386 --device tablet"],
             exitCodes: joiningCodes),
         notes: [
@@ -56,7 +57,9 @@ extension ProgramCommand {
             "ieum pair", "make a code by which another device joins you", options: [.timeout, .json],
             examples: ["ieum pair"],
             exitCodes: [ExitCode.done, .refused, .usage, .unreachable, .notSignedIn].map(\.entry)),
-        notes: ["Stdout gets the code alone: code=$(ieum pair). --json prints code, expires, secondsLeft, server."]
+        notes: [
+            "Stdout gets the code alone: code=$(ieum pair). --json prints code, expires, secondsLeft, server, fingerprint."
+        ]
     ) { call in
         let device = try call.signIn()
         let offer = try device.connection.pair()
@@ -68,6 +71,7 @@ extension ProgramCommand {
                 ("code", .string(offer.code.text)), ("expires", .time(offer.expires)),
                 ("secondsLeft", .integer(left.components.seconds)),
                 ("server", .string(device.identity.server.description)),
+                ("fingerprint", .text(device.identity.server.fingerprint)),
             ])
             return .done
         }
@@ -79,7 +83,7 @@ extension ProgramCommand {
             try call.output.line(offer.code.text)
         }
         call.output.talk("Good for \(left.roundedText), for one device. Type on the other device:")
-        call.output.talk("  ieum link \(offer.code.text) --server \(device.identity.server) --device NAME")
+        call.output.talk("  ieum link \(offer.code.text) \(device.identity.server.arguments) --device NAME")
         return .done
     }
 }

@@ -50,9 +50,8 @@ extension ProgramCommand {
             "ieum ping", "see whether the server answers, and how fast",
             options: [
                 OptionSpec(
-                    "server", "HOST:PORT", environment: "IEUM_SERVER", help: "which (left out: this device's own)"),
-                .timeout, .json,
-            ],
+                    "server", "HOST:PORT", environment: "IEUM_SERVER", help: "which (left out: this device's own)")
+            ] + OptionSpec.security + [.timeout, .json],
             examples: ["ieum ping", "ieum ping --server games.example.org:4386"],
             exitCodes: [ExitCode.done, .refused, .usage, .unreachable, .notSignedIn].map(\.entry)),
         notes: ["Needs no identity with --server. --json prints server, serverVersion, milliseconds."]

@@ -1,0 +1,117 @@
+import Foundation
+import Testing
+
+@Suite("what one address may do")
+struct AddressLimitTests {
+    @Test("connections are counted by address, an IPv6 household as one, and given back")
+    func connections() throws {
+        let house = try House(BalancedClient.options + ["--max-connections-per-address", "3"])
+        let daemon = house.daemon
+        func isLetIn(_ host: String) throws -> (Bool, RawClient) {
+            let client = try BalancedClient.connect(daemon, from: host, readsGreeting: false)
+            let line = try client.line() ?? ""
+            #expect(line.hasPrefix("IEUM 1 ") || line.hasPrefix("* BYE reason=too-many-connections retry-after="))
+            return (line.hasPrefix("IEUM 1 "), client)
+        }
+        var clients: [RawClient] = []
+        for number in 1...3 {
+            let (isIn, client) = try isLetIn("2001:db8:1:2::\(number)")
+            #expect(isIn)
+            clients.append(client)
+        }
+        #expect(try !isLetIn("2001:db8:1:2:ffff::1").0)
+        #expect(try isLetIn("2001:db8:1:3::1").0)
+        #expect(try isLetIn("192.0.2.1").0)
+        clients.removeLast()
+        try eventually(20, "the free place is taken") { try isLetIn("2001:db8:1:2::9").0 }
+    }
+
+    @Test("wrong tokens from many connections of an address make its sign-ins wait, right ones too, and nobody else's")
+    func wrongTries() throws {
+        let house = try House(BalancedClient.options + ["--wrong-tries-per-address", "1/min:6"])
+        let daemon = house.daemon
+        let player = try newPlayer(daemon, through: "198.51.100.1")
+        var answers: [String] = []
+        for _ in 0..<10 {
+            let client = try BalancedClient.connect(daemon, from: "192.0.2.66")
+            answers.append(try client.ask("LOGIN \(player.token.dropLast(4))AAAA"))
+        }
+        #expect(answers.filter { $0.hasPrefix("ERR login-failed") }.count == 6)
+        #expect(answers.suffix(4).allSatisfy { $0.hasPrefix("ERR too-many-tries retry-after=") })
+        let victim = try BalancedClient.connect(daemon, from: "192.0.2.66")
+        #expect(try victim.ask("LOGIN \(player.token)").hasPrefix("ERR too-many-tries retry-after="))
+        #expect(try victim.ask("PING") == "OK", "the next command works")
+        let other = try BalancedClient.connect(daemon, from: "192.0.2.67")
+        #expect(try other.ask("LOGIN \(player.token)").hasPrefix("OK player="))
+    }
+
+    @Test("pairing codes cannot be guessed from many addresses: five tries kill a code")
+    func guesses() throws {
+        let house = try House(BalancedClient.options)
+        let daemon = house.daemon
+        let player = try newPlayer(daemon, through: "198.51.100.1")
+        let code = fields(try player.client.ask("PAIR"))["code"] ?? ""
+        let wrong = code.dropLast(1) + (code.last == "0" ? "1" : "0")
+        for number in 1...5 {
+            let client = try BalancedClient.connect(daemon, from: "192.0.2.\(number)")
+            #expect(try client.ask("LINK \(wrong)").hasPrefix("ERR code-invalid"))
+        }
+        let late = try BalancedClient.connect(daemon, from: "192.0.2.99")
+        #expect(try late.ask("LINK \(code)").hasPrefix("ERR code-invalid"), "the right one is dead as well")
+        let again = fields(try player.client.ask("PAIR"))["code"] ?? ""
+        #expect(try late.ask("LINK \(again)").hasPrefix("OK player="))
+    }
+
+    @Test("registrations and sign-ins are bounded each, told when to come again, and allowed then")
+    func rates() throws {
+        let house = try House(
+            BalancedClient.options + ["--registrations-per-address", "4/s:2", "--sign-ins-per-address", "50/s:8"])
+        let daemon = house.daemon
+        func register() throws -> String {
+            try BalancedClient.connect(daemon, from: "192.0.2.5").ask("REGISTER device=x")
+        }
+        let answers = try (0..<4).map { _ in try register() }
+        #expect(answers.prefix(2).allSatisfy { $0.hasPrefix("OK player=") })
+        let refused = try #require(answers.first { $0.hasPrefix("ERR rate-limited retry-after=") })
+        let wait = try #require(Double(fields(refused)["retry-after"] ?? ""))
+        #expect(wait > 0 && wait <= 1)
+        try eventually(20, "registering is allowed again") { try register().hasPrefix("OK player=") }
+        let player = try newPlayer(daemon, through: "198.51.100.1")
+        let signIns = try (0..<40).map { _ in
+            try BalancedClient.connect(daemon, from: "198.51.100.2").ask("LOGIN \(player.token)")
+        }
+        #expect(signIns.contains { $0.hasPrefix("ERR rate-limited retry-after=") })
+        #expect(signIns.filter { $0.hasPrefix("OK ") }.count >= 8)
+    }
+
+    @Test("a balancer that sends no header, a wrong one or half of one is cut off, and others are served meanwhile")
+    func headers() throws {
+        let house = try House(BalancedClient.options + ["--handshake-timeout", "1"])
+        let daemon = house.daemon
+        let healthy = try BalancedClient.connect(daemon, from: "192.0.2.1")
+        for bytes in [Array("LOGIN x\n".utf8), Array(BalancedClient.header(from: "192.0.2.2").prefix(20)), []] {
+            let client = try RawClient(port: daemon.port, readsGreeting: false)
+            try client.send(bytes)
+            #expect(try healthy.ask("PING") == "OK")
+            #expect(try client.line() == nil, "closed without a word")
+        }
+        #expect(try healthy.ask("PING") == "OK")
+    }
+
+    @Test("a header from elsewhere than a balancer is not believed")
+    func strangers() throws {
+        let house = try House(["--proxy-protocol", "192.0.2.0/24"])
+        let daemon = house.daemon
+        let client = try RawClient(port: daemon.port)
+        try client.send(BalancedClient.header(from: "203.0.113.9"))
+        #expect(try client.reply().last?.hasPrefix("ERR ") == true)
+    }
+}
+
+/// A player made through a balancer.
+func newPlayer(_ daemon: DaemonProcess, through host: String) throws -> (client: RawClient, token: String) {
+    let client = try BalancedClient.connect(daemon, from: host)
+    let answer = try client.ask("REGISTER device=one")
+    guard let token = fields(answer)["token"] else { throw SocketError(call: "REGISTER: \(answer)", code: 0) }
+    return (client, token)
+}

@@ -1,0 +1,154 @@
+import Foundation
+import Testing
+
+@Suite("what one player may do")
+struct PlayerLimitTests {
+    @Test("connections are counted by player; another player's are not")
+    func connections() throws {
+        let house = try House(["--max-connections-per-player", "2"])
+        let daemon = house.daemon
+        let (first, token) = try newPlayer(daemon)
+        let second = try RawClient(port: daemon.port)
+        #expect(try second.ask("LOGIN \(token)").hasPrefix("OK "))
+        let third = try RawClient(port: daemon.port)
+        try third.send("LOGIN \(token)")
+        #expect(try third.line()?.hasPrefix("* BYE reason=too-many-connections retry-after=") == true)
+        #expect(try newPlayer(daemon).client.ask("PING") == "OK")
+        #expect(try first.ask("PING") == "OK" && second.ask("PING") == "OK")
+        second.finishSending()
+        try eventually(20, "the free place is taken") {
+            let client = try RawClient(port: daemon.port)
+            try client.send("LOGIN \(token)")
+            return try client.line()?.hasPrefix("OK ") == true
+        }
+    }
+
+    @Test("pushes beyond the rate are told when to come again, and then taken; none is lost, none stored twice")
+    func pushes() throws {
+        let house = try House(["--pushes-per-player", "50/s:10"])
+        let daemon = house.daemon
+        let (client, token) = try newPlayer(daemon)
+        var waiting = Array(1...60)
+        var refusals = 0
+        while !waiting.isEmpty {
+            try client.send(waiting.map { "PUSH g x\($0) base=0 {}\n" }.joined().utf8)
+            waiting = try waiting.filter { _ in
+                let answer = try client.reply().last ?? ""
+                if answer.hasPrefix("OK outcome=created") { return false }
+                #expect(answer.hasPrefix("ERR rate-limited retry-after="))
+                refusals += 1
+                return true
+            }
+        }
+        #expect(refusals > 0)
+        #expect(try client.ask("PULL since=0 limit=100").hasPrefix("END cursor=60 more=false"))
+        // It is the player's rate, whatever connection it comes by.
+        let second = try RawClient(port: daemon.port)
+        #expect(try second.ask("LOGIN \(token)").hasPrefix("OK "))
+        try client.send((1...20).map { "PUSH g y\($0) base=0 {}\n" }.joined().utf8)
+        let answers = try (1...20).map { _ in try client.reply().last ?? "" }
+        #expect(answers.contains { $0.hasPrefix("ERR rate-limited") })
+        let other = try newPlayer(daemon).client
+        #expect(try other.ask("PUSH g x base=0 {}").hasPrefix("OK outcome=created"))
+    }
+
+    @Test("bytes beyond the rate, too; one large state is never impossible")
+    func bytes() throws {
+        let house = try House(["--bytes-per-player", "100000/s:50000"])
+        let daemon = house.daemon
+        let client = try newPlayer(daemon).client
+        let large = "\"" + String(repeating: "x", count: 200_000) + "\""
+        #expect(try client.ask("PUSH g large base=0 \(large)").hasPrefix("OK outcome=created"))
+        #expect(try client.ask("PUSH g small base=0 {\"a\":1}").hasPrefix("ERR rate-limited retry-after="))
+        try eventually(30, "the debt is paid back") {
+            try client.ask("PUSH g small base=0 {\"a\":1}").hasPrefix("OK outcome=created")
+        }
+    }
+
+    @Test("more games than there may be are refused, those that are there go on, and deleting makes room")
+    func games() throws {
+        let house = try House(["--max-games-per-player", "32"])
+        let daemon = house.daemon
+        let client = try newPlayer(daemon).client
+        var stored = 0
+        try eventually(60, "the quota is reached") {
+            let answer = try client.ask("PUSH g x\(stored + 1) base=0 {}")
+            if answer.hasPrefix("OK ") { stored += 1 }
+            return answer.hasPrefix("ERR quota-exceeded limit=32")
+        }
+        #expect(stored >= 32 && stored <= 48)
+        let head = fields(try client.ask("PUSH g x1 base=1 {\"a\":1}"))
+        #expect(head["outcome"] == "advanced")
+        #expect(try client.ask("DELETE g x2 base=2").hasPrefix("OK outcome=advanced"))
+        #expect(try newPlayer(daemon).client.ask("PUSH g x base=0 {}").hasPrefix("OK "))
+    }
+
+    @Test("more bytes than there may be are refused, a deletion never is")
+    func storedBytes() throws {
+        let house = try House(["--max-bytes-per-player", "100000"])
+        let daemon = house.daemon
+        let client = try newPlayer(daemon).client
+        let state = "\"" + String(repeating: "x", count: 5_000) + "\""
+        var revision = 0
+        try eventually(60, "the quota is reached") {
+            let answer = try client.ask("PUSH g one base=\(revision) \(state)")
+            if answer.hasPrefix("OK ") { revision += 1 }
+            return answer.hasPrefix("ERR quota-exceeded limit=100000")
+        }
+        #expect(revision >= 20 && revision <= 30)
+        #expect(try client.ask("DELETE g one base=\(revision)").hasPrefix("OK outcome=advanced"))
+    }
+
+    @Test("who does not sign in, and who sends a line drop by drop, is told so and closed in time")
+    func slow() async throws {
+        try await aside {
+            let house = try House(["--login-timeout", "2", "--line-timeout", "2"])
+            let daemon = house.daemon
+            let silent = try RawClient(port: daemon.port)
+            let (dripping, token) = try newPlayer(daemon)
+            let healthy = try RawClient(port: daemon.port)
+            #expect(try healthy.ask("LOGIN \(token)").hasPrefix("OK "))
+            let begin = ContinuousClock.now
+            while !dripping.hasInput(within: 0.1), ContinuousClock.now - begin < .seconds(30) {
+                try dripping.send([0x50])
+            }
+            #expect(try dripping.line()?.hasPrefix("* BYE reason=line-timeout") == true)
+            #expect(try silent.line()?.hasPrefix("* BYE reason=login-timeout") == true)
+            #expect(ContinuousClock.now - begin > .seconds(1))
+            #expect(try healthy.ask("PING") == "OK")
+        }
+    }
+
+    @Test("before signing in a long line is refused and forgotten; right behind the sign-in it is taken")
+    func strangersLines() throws {
+        let house = try House([])
+        let daemon = house.daemon
+        let (_, token) = try newPlayer(daemon)
+        let client = try RawClient(port: daemon.port)
+        let long = "\"" + String(repeating: "x", count: 100_000) + "\""
+        #expect(try client.ask("PUSH g x base=0 \(long)").hasPrefix("ERR line-too-long limit=4096"))
+        try client.send("LOGIN \(token)\nPUSH g x base=0 \(long)\n".utf8)
+        #expect(try client.reply().last?.hasPrefix("OK player=") == true)
+        #expect(try client.reply().last?.hasPrefix("OK outcome=created") == true)
+    }
+
+    @Test("unfinished lines of many connections cannot take more memory than there may be")
+    func unfinishedLines() throws {
+        let house = try House(["--max-pending", "8388608"])
+        let daemon = house.daemon
+        let before = try residentBytes(daemon.processID)
+        let half = Array("PUSH g x base=0 \"".utf8) + [UInt8](repeating: 0x78, count: 1_000_000)
+        let clients = try (0..<40).map { _ in try newPlayer(daemon).client }
+        for client in clients {
+            // The daemon may have hung up on this one by now.
+            try? client.send(half)
+        }
+        var told = 0
+        for client in clients where client.hasInput(within: 2) {
+            if try client.line()?.hasPrefix("* BYE reason=busy") == true { told += 1 }
+        }
+        #expect(told >= 32)
+        #expect(try residentBytes(daemon.processID) - before < 120 << 20)
+        #expect(try newPlayer(daemon).client.ask("PUSH g x base=0 {}").hasPrefix("OK "))
+    }
+}
