@@ -38,10 +38,14 @@ struct Call {
 
     /// Says on stderr that a copy of the games was damaged, if it was.
     func tellDamage(of store: GameStore) {
-        guard let copy = store.damagedCopy else { return }
-        output.talk(
-            "ieum: the copy of the games here was damaged and is begun anew from the server; the damaged file is kept as "
-                + copy.path.terminalSafe)
+        guard let damage = store.damage else { return }
+        let kept = damage.copy.map { "; what was found is kept as \($0.path)" } ?? ""
+        switch damage.extent {
+        case .wholeFile:
+            output.talk("ieum: the copy of the games here was damaged and is begun anew from the server\(kept)")
+        case .lastSaves:
+            output.talk("ieum: the copy of the games here has lost what was last saved: \(damage.message)\(kept)")
+        }
     }
 
     /// The game that the first two positional arguments name.
