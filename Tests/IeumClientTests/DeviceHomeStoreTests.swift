@@ -26,7 +26,7 @@ struct DeviceHomeStoreTests {
 
     private func meet(_ store: GameStore, as token: Token = Said.token) throws {
         let signIn = SignIn(player: token.player, device: token.device, token: nil, revision: 1)
-        _ = try store.meet(signIn, epoch: Said.epoch, clockOffset: 0)
+        _ = try store.meet(signIn, epoch: Said.epoch, clockOffset: 0, offersRefused: false)
     }
 
     private func names() throws -> [String] {
