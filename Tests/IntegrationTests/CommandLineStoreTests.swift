@@ -150,11 +150,7 @@ struct CommandLineStoreTests {
         try push(1...50, client)
         #expect(try tablet.run("pull").status == 0)
         let path = tablet.home.appendingPathComponent("games.sqlite").path
-        for name in ["-wal", "-shm"] { unlink(path + name) }
-        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
-        try file.seek(toOffset: 4_096)
-        try file.write(contentsOf: Data(repeating: 0xA5, count: 30_000))
-        try file.close()
+        try Data(repeating: 0xA5, count: 40_000).write(to: URL(fileURLWithPath: path))
         try push(51...51, client)
         let pull = try tablet.run("pull", "--json")
         #expect(pull.status == 0, "\(pull.talk)")
