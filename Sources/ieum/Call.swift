@@ -29,6 +29,25 @@ struct Call {
         return device
     }
 
+    /// Opens the home's copy of the games and begins to bring it up to date; says on stderr when the copy had to be begun anew.
+    func sync(_ patience: ServerConnection.Patience? = nil) throws -> HomeSync {
+        let sync = try HomeSync(home: home(), patience: patience ?? self.patience())
+        tellDamage(of: sync.store)
+        return sync
+    }
+
+    /// Says on stderr that a copy of the games was damaged, if it was.
+    func tellDamage(of store: GameStore) {
+        guard let damage = store.damage else { return }
+        let kept = damage.copy.map { "; what was found is kept as \($0.path)" } ?? ""
+        switch damage.extent {
+        case .wholeFile:
+            output.talk("ieum: the copy of the games here was damaged and is begun anew from the server\(kept)")
+        case .lastSaves:
+            output.talk("ieum: the copy of the games here has lost what was last saved: \(damage.message)\(kept)")
+        }
+    }
+
     /// The game that the first two positional arguments name.
     func game() throws -> GameKey {
         do throws(WireError) {

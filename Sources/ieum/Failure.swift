@@ -30,8 +30,10 @@ struct Failure: Error {
         case let failure as Failure: self = failure
         case let error as UsageError: self.init(.usage, code: "usage", error.message, hint: error.usage)
         case let error as HomeError: self.init(error)
+        case let error as StoreError: self.init(error)
         case let error as ClientError: self.init(error)
         case let error as WireError: self.init(.server(error))
+        case let error as SyncError: self.init(error)
         case let error as Output.Broken where error.number == EPIPE:
             self.init(.brokenPipe, code: "broken-pipe", "nobody reads the output")
         case let error as Output.Broken:
@@ -49,10 +51,43 @@ struct Failure: Error {
             case .identityExists: (.refused, "identity-exists")
             case .exposed: (.refused, "exposed")
             case .damaged: (.refused, "damaged")
+            case .otherPlayer: (.refused, "other-player")
             case .locked: (.refused, "locked")
             case .system: (.refused, "system")
             }
         self.init(exitCode, code: code, error.message, hint: error.hint)
+    }
+
+    /// Of the home's copy of the games.
+    private init(_ error: StoreError) {
+        let code =
+            switch error.kind {
+            case .busy: "locked"
+            case .damaged, .foreign: "damaged"
+            case .newerFormat, .newerSchemaVersion: "newer-version"
+            case .diskFull, .readOnly, .cannotOpen, .sqlite: "system"
+            case .typeMismatch, .missingKey, .unknownValue, .invalidState, .notEncodable, .newerSchema, .invalidID,
+                .migrationFailed, .misuse:
+                "failed"
+            }
+        let hint =
+            error.kind == .busy
+            ? "Another process is at work with it. Wait until it has ended, then try again." : error.hint
+        self.init(.refused, code: code, error.message, hint: hint)
+    }
+
+    /// Of the engine that keeps the copy in step.
+    private init(_ error: SyncError) {
+        switch error {
+        case .offline: self.init(.unreachable, code: "unreachable", error.description, hint: "Try again.")
+        case .signedOut: self.init(.server(WireError(.notSignedIn, "the server does not let this device in")))
+        case .refused(let code, let message, let hint):
+            self.init(.server(WireError(WireError.Code(rawValue: code), message, hint: hint)))
+        case .otherPlayer: self.init(.refused, code: "other-player", error.description)
+        case .storage: self.init(.refused, code: "system", error.description)
+        case .invalidAddress, .invalidToken: self.init(.refused, code: "damaged", error.description)
+        case .stopped: self.init(.refused, code: "failed", error.description)
+        }
     }
 
     private init(_ error: ClientError) {

@@ -30,7 +30,7 @@ public final class SyncEngine: Sendable {
 
     convenience init(
         storage: any SyncStorage, server: String, token: String, settings: SyncSettings,
-        seed: UInt64 = .random(in: .min ... .max)
+        seed: UInt64 = .random(in: .min ... .max), report: (@Sendable (SyncReport) -> Void)? = nil
     ) throws(SyncError) {
         try self.init(
             storage: storage, address: try Self.address(server, .system, nil), token: token, settings: settings,
@@ -52,7 +52,7 @@ public final class SyncEngine: Sendable {
         self.storage = storage
         let runner = SyncRunner(
             on: thread, server: address, storage: storage, hub: hub,
-            core: SyncCore(token: token, settings: settings, seed: seed))
+            core: SyncCore(token: token, settings: settings, seed: seed), report: report)
         self.runner = runner
         storage.whenSaved(for: runner) { runner.announceSave() }
         start()
@@ -244,6 +244,11 @@ public final class SyncEngine: Sendable {
         try await hub.ask { id in
             post { $0.ask(command, for: id) }
         }
+    }
+
+    /// Asks the server something, for who waits on a thread; the reply comes on the engine's.
+    func ask(_ command: Command, reply: @escaping @Sendable (Result<[ServerLine], ClientError>) -> Void) {
+        post { $0.ask(command, reply: reply) }
     }
 
     private func key(_ collection: String, _ id: String) throws(SyncError) -> GameKey {

@@ -4,7 +4,9 @@ import Wire
 
 private let server = OptionSpec(
     "server", "HOST:PORT", environment: "IEUM_SERVER", isRequired: true,
-    help: "where ieumd listens; by TLS, unless it is this machine; tls:// or plain:// before it says it outright")
+    help:
+        "where ieumd listens (port 4386 if left out); by TLS, unless it is this machine; tls:// or plain:// before it says it outright"
+)
 private let device = OptionSpec("device", "NAME", isRequired: true, help: "what to call this device")
 private let replace = OptionSpec("replace", help: "put an identity that is here aside (its files are kept)")
 
