@@ -30,6 +30,7 @@ struct Failure: Error {
         case let failure as Failure: self = failure
         case let error as UsageError: self.init(.usage, code: "usage", error.message, hint: error.usage)
         case let error as HomeError: self.init(error)
+        case let error as StoreError: self.init(error)
         case let error as ClientError: self.init(error)
         case let error as WireError: self.init(.server(error))
         case let error as Output.Broken where error.number == EPIPE:
@@ -49,10 +50,29 @@ struct Failure: Error {
             case .identityExists: (.refused, "identity-exists")
             case .exposed: (.refused, "exposed")
             case .damaged: (.refused, "damaged")
+            case .otherPlayer: (.refused, "other-player")
             case .locked: (.refused, "locked")
             case .system: (.refused, "system")
             }
         self.init(exitCode, code: code, error.message, hint: error.hint)
+    }
+
+    /// Of the home's copy of the games.
+    private init(_ error: StoreError) {
+        let code =
+            switch error.kind {
+            case .busy: "locked"
+            case .damaged, .foreign: "damaged"
+            case .newerFormat, .newerSchemaVersion: "newer-version"
+            case .diskFull, .readOnly, .cannotOpen, .sqlite: "system"
+            case .typeMismatch, .missingKey, .unknownValue, .invalidState, .notEncodable, .newerSchema, .invalidID,
+                .migrationFailed, .misuse:
+                "failed"
+            }
+        let hint =
+            error.kind == .busy
+            ? "Another process is at work with it. Wait until it has ended, then try again." : error.hint
+        self.init(.refused, code: code, error.message, hint: hint)
     }
 
     private init(_ error: ClientError) {

@@ -8,7 +8,8 @@ import Wire
 /// | `identity.json` | server, player, device, the device's name | 0600 |
 /// | `token` | the secret that signs the device in, and nothing else | 0600 |
 /// | `seen.json` | how far the home has seen its player's games, see ``Seen`` | 0600 |
-/// | `lock` | nothing; `flock`ed while one of the others is changed | 0600 |
+/// | `games.sqlite` | the device's copy of the games, see ``openStore(of:schemaVersion:busyMilliseconds:)``; made when it is needed | 0600 |
+/// | `lock` | nothing; `flock`ed while one of the JSON files or the token is changed | 0600 |
 /// | `replaced-<time>/` | the identity that `--replace` put aside | 0700 |
 ///
 /// The folder is made with mode 0700. A file that cannot be understood is an error that names it, and stays as it is.
@@ -16,7 +17,7 @@ package struct DeviceHome: Sendable {
     /// The folder's path.
     package var path: String { folder.path }
 
-    private let folder: PrivateFolder
+    let folder: PrivateFolder
 
     private enum File {
         static let identity = "identity.json"
@@ -91,7 +92,10 @@ package struct DeviceHome: Sendable {
             var backup: String?
             if isTaken {
                 let name = "replaced-\(now)"
-                try folder.setAside([File.identity, File.token, File.seen], into: name)
+                let isSamePlayer = (try? self.identity().player) == identity.player
+                // The same player's games stay, and with them what was saved here and not sent yet.
+                try folder.setAside(
+                    [File.identity, File.token, File.seen] + (isSamePlayer ? [] : Self.storeFiles), into: name)
                 backup = folder.path(of: name)
             }
             // The token first: identity.json says that the identity is complete.

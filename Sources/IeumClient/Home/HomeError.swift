@@ -14,6 +14,8 @@ package struct HomeError: Error, Hashable, Sendable {
         case exposed
         /// A file does not hold what it must. It is left as it is.
         case damaged
+        /// The home's copy of the games is another player's.
+        case otherPlayer
         /// Another process keeps the home's lock.
         case locked
         /// A call of the system failed, with its error number.

@@ -116,6 +116,27 @@ struct PrivateFolder: Sendable {
         }
     }
 
+    /// Takes what rights others have on files, as far as the files exist.
+    /// - Parameter made: the one of them that is made, empty, when it is missing.
+    func restrict(_ names: [String], making made: String? = nil) throws(HomeError) {
+        if let made {
+            let descriptor = open(path(of: made), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+            guard descriptor >= 0 || errno == EEXIST else { throw .system("create", path(of: made)) }
+            if descriptor >= 0 { close(descriptor) }
+        }
+        for path in names.map({ path(of: $0) }) {
+            // By its path: to close a descriptor of a database would end the locks that this process has on it.
+            var status = stat()
+            guard stat(path, &status) == 0 else {
+                guard errno == ENOENT else { throw .system("stat", path) }
+                continue
+            }
+            guard status.st_mode & S_IFMT == S_IFREG else { throw .damaged(path, "it is not a regular file") }
+            guard status.st_mode & 0o777 != 0o600 else { continue }
+            guard chmod(path, 0o600) == 0 else { throw .system("chmod", path) }
+        }
+    }
+
     /// Moves files, as far as they exist, into a new folder inside this one.
     func setAside(_ names: [String], into folder: String) throws(HomeError) {
         guard mkdir(path(of: folder), 0o700) == 0 else { throw .system("mkdir", path(of: folder)) }
