@@ -1,4 +1,5 @@
 import Glibc
+import Wire
 
 /// The device's copy of its player's games: a ``GameStore`` in the home, which ``SyncEngine`` keeps in step with the server.
 ///
@@ -28,13 +29,7 @@ extension DeviceHome {
         let store = try GameStore(path: storePath, schemaVersion: schemaVersion, busyMilliseconds: busyMilliseconds)
         // SQLite has made a new one in the place of a damaged one.
         if store.damagedCopy != nil { try folder.restrict(Self.storeFiles) }
-        if let owner = try store.owner(), owner != identity.player {
-            throw HomeError(
-                .otherPlayer, "\(storePath) holds the games of another player (\(owner))",
-                hint:
-                    "It was left as it is. Move it aside: mv \(storePath.shellQuoted) \("\(storePath).other".shellQuoted)"
-            )
-        }
+        if let owner = try store.owner(), owner != identity.player { throw otherPlayersStore(owner) }
         return store
     }
 
@@ -43,6 +38,14 @@ extension DeviceHome {
     package func openStoreIfThere(of identity: Identity, busyMilliseconds: Int32 = 10_000) throws -> GameStore? {
         guard access(storePath, F_OK) == 0 else { return nil }
         return try openStore(of: identity, busyMilliseconds: busyMilliseconds)
+    }
+
+    /// The games here are not this device's player's.
+    func otherPlayersStore(_ owner: PlayerID?) -> HomeError {
+        HomeError(
+            .otherPlayer, "\(storePath) holds the games of another player" + (owner.map { " (\($0))" } ?? ""),
+            hint: "It was left as it is. Move it aside: mv \(storePath.shellQuoted) \("\(storePath).other".shellQuoted)"
+        )
     }
 }
 

@@ -3,11 +3,12 @@ import Wire
 
 /// What a home has seen of its player's games: the text of `seen.json`.
 ///
-/// It is what a push says as its `base` and what a pull goes on from, and no more: the games themselves are not here.
+/// It is what a push says as its `base` and where the list of a pull goes on, and no more. The games themselves are in the
+/// home's store, whether they were handed out or not: ``DeviceHome/openStore(of:schemaVersion:busyMilliseconds:)``.
 package struct Seen: Hashable, Sendable {
     /// The life of the server's database that the numbers here belong to; nil before the first contact.
     package private(set) var epoch: UUID?
-    /// Up to where `pull` has brought the changes.
+    /// Up to where `pull` has listed the changes.
     package private(set) var cursor: Revision = 0
     private(set) var games: [GameKey: Game] = [:]
 

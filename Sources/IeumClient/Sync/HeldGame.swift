@@ -15,7 +15,7 @@ package struct HeldGame: Hashable, Sendable {
     package var saved: Timestamp
     /// Who saved it; nil: this device, and the server has not said so yet.
     package var device: DeviceID?
-    /// The latest stamp that was heard of for this game.
+    /// The latest stamp that was heard of for this game; of a game that is synced, its head's.
     package var stamp: Timestamp?
     /// What the state was made from.
     package var base: Base
@@ -188,7 +188,10 @@ package struct HeldGame: Hashable, Sendable {
         (base, standing, device) = (.revision(receipt.revision), .synced, own)
         unseen = nil
         guard let head, isLost || head.header.revision > receipt.revision else { return (conflict, false) }
-        return (conflict, show(head))
+        let isChanged = show(head)
+        // What is shown is what the next save is made from; the one that lost to it counts no more.
+        if isLost { stamp = head.header.stamp }
+        return (conflict, isChanged)
     }
 
     /// The server did not take a push, and never will.

@@ -19,7 +19,7 @@ public final class SyncEngine: Sendable {
 
     init(
         storage: any SyncStorage, server: String, token: String, settings: SyncSettings,
-        seed: UInt64 = .random(in: .min ... .max)
+        seed: UInt64 = .random(in: .min ... .max), report: (@Sendable (SyncReport) -> Void)? = nil
     ) throws(SyncError) {
         guard let address = ServerAddress(server) else { throw .invalidAddress(server) }
         guard let token = Token(token) else { throw .invalidToken }
@@ -33,7 +33,7 @@ public final class SyncEngine: Sendable {
         self.storage = storage
         let runner = SyncRunner(
             on: thread, server: address, storage: storage, hub: hub,
-            core: SyncCore(token: token, settings: settings, seed: seed))
+            core: SyncCore(token: token, settings: settings, seed: seed), report: report)
         self.runner = runner
         storage.whenSaved(for: runner) { runner.announceSave() }
         start()
@@ -199,6 +199,11 @@ public final class SyncEngine: Sendable {
         try await hub.ask { id in
             post { $0.ask(command, for: id) }
         }
+    }
+
+    /// Asks the server something, for who waits on a thread; the reply comes on the engine's.
+    func ask(_ command: Command, reply: @escaping @Sendable (Result<[ServerLine], ClientError>) -> Void) {
+        post { $0.ask(command, reply: reply) }
     }
 
     private func key(_ collection: String, _ id: String) throws(SyncError) -> GameKey {

@@ -17,10 +17,16 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
     private var foreignTimer: (any ThreadTimer)?
     private var foreignChanges: Int64?
     private let isSavePosted = Mutex(false)
+    private let report: (@Sendable (SyncReport) -> Void)?
+    private var replies: [SyncCore.QueryID: @Sendable (Result<[ServerLine], ClientError>) -> Void] = [:]
+    private var reported = ReportedTurn.nothing
+    private var storageError: (any Error)?
 
     init(
-        on thread: any ConnectionThread, server: ServerAddress, storage: any SyncStorage, hub: SyncHub, core: SyncCore
+        on thread: any ConnectionThread, server: ServerAddress, storage: any SyncStorage, hub: SyncHub, core: SyncCore,
+        report: (@Sendable (SyncReport) -> Void)? = nil
     ) {
+        self.report = report
         self.thread = thread
         self.server = server
         self.storage = storage
@@ -37,6 +43,8 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
             core.start((try? point.get()) ?? SyncPoint(), at: now)
             _ = try point.get()
         }
+        // From the start, so that the first pull is the one that is waited for.
+        if report != nil { wait(Self.reported) }
     }
 
     func stop() {
@@ -89,6 +97,16 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
         }
     }
 
+    /// The waiter, and the first of the questions, that no task of the app's has: theirs are positive.
+    private static let reported = -1
+
+    /// Asks the server something; the reply comes on the thread.
+    func ask(_ command: Command, reply: @escaping @Sendable (Result<[ServerLine], ClientError>) -> Void) {
+        let id = (replies.keys.min() ?? 0) - 1
+        replies[id] = reply
+        ask(command, for: id)
+    }
+
     func cancelWait(_ id: SyncCore.WaiterID) {
         event { core, _ in core.cancelWait(id) }
     }
@@ -131,6 +149,7 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
             try body(&core, .now)
         } catch {
             core.storageTrouble = "\(error)"
+            report?(.storageFailed(error, retryIn: nil))
         }
         schedule()
     }
@@ -149,10 +168,24 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
             for action in actions { perform(action) }
         }
         hub.noticed(core.problem)
+        reportTurn()
         let timer = self.timer ?? thread.makeTimer { [unowned self] in self.timePassed() }
         self.timer = timer
         timer.schedule(after: core.deadline.map { max($0 - .now, .zero) })
         watchForeignSaves()
+    }
+
+    private func reportTurn() {
+        let now = ContinuousClock.now
+        if let error = storageError, case .waiting(let until) = core.phase {
+            storageError = nil
+            reported = .waiting(until: until)
+            report?(.storageFailed(error, retryIn: max(until - now, .zero)))
+            return
+        }
+        let turn = core.report(after: reported, at: now)
+        reported = turn.turn
+        if let news = turn.report { report?(news) }
     }
 
     private func watchForeignSaves() {
@@ -184,11 +217,19 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
             do {
                 try store(action)
             } catch {
+                storageError = error
                 core.storageFailed("\(error)", at: .now)
             }
-        case .tell(let status): hub.tell(status)
-        case .tellSignedOut(let reason): hub.tellSignedOut(reason)
-        case .answer(let id, let result): hub.answer(id, result)
+        case .tell(let status):
+            hub.tell(status)
+            report?(.worked)
+        case .tellSignedOut(let reason):
+            hub.tellSignedOut(reason)
+            report?(.signedOut(reason, core.trouble))
+        case .answer(let id, let result):
+            if let reply = replies.removeValue(forKey: id) { reply(result) } else { hub.answer(id, result) }
+        case .finishWaiter(Self.reported, let failure):
+            if failure == nil { report?(.synced) }
         case .finishWaiter(let id, let failure): hub.finish(id, failure)
         }
     }
