@@ -29,6 +29,21 @@ struct Call {
         return device
     }
 
+    /// Opens the home's copy of the games and begins to bring it up to date; says on stderr when the copy had to be begun anew.
+    func sync(_ patience: ServerConnection.Patience? = nil) throws -> HomeSync {
+        let sync = try HomeSync(home: home(), patience: patience ?? self.patience())
+        tellDamage(of: sync.store)
+        return sync
+    }
+
+    /// Says on stderr that a copy of the games was damaged, if it was.
+    func tellDamage(of store: GameStore) {
+        guard let copy = store.damagedCopy else { return }
+        output.talk(
+            "ieum: the copy of the games here was damaged and is begun anew from the server; the damaged file is kept as "
+                + copy.path.terminalSafe)
+    }
+
     /// The address that `--server` gives.
     func server() throws -> ServerAddress {
         let text = arguments.string("server") ?? ""

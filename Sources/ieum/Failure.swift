@@ -33,6 +33,7 @@ struct Failure: Error {
         case let error as StoreError: self.init(error)
         case let error as ClientError: self.init(error)
         case let error as WireError: self.init(.server(error))
+        case let error as SyncError: self.init(error)
         case let error as Output.Broken where error.number == EPIPE:
             self.init(.brokenPipe, code: "broken-pipe", "nobody reads the output")
         case let error as Output.Broken:
@@ -73,6 +74,20 @@ struct Failure: Error {
             error.kind == .busy
             ? "Another process is at work with it. Wait until it has ended, then try again." : error.hint
         self.init(.refused, code: code, error.message, hint: hint)
+    }
+
+    /// Of the engine that keeps the copy in step.
+    private init(_ error: SyncError) {
+        switch error {
+        case .offline: self.init(.unreachable, code: "unreachable", error.description, hint: "Try again.")
+        case .signedOut: self.init(.server(WireError(.notSignedIn, "the server does not let this device in")))
+        case .refused(let code, let message, let hint):
+            self.init(.server(WireError(WireError.Code(rawValue: code), message, hint: hint)))
+        case .otherPlayer: self.init(.refused, code: "other-player", error.description)
+        case .storage: self.init(.refused, code: "system", error.description)
+        case .invalidAddress, .invalidToken: self.init(.refused, code: "damaged", error.description)
+        case .stopped: self.init(.refused, code: "failed", error.description)
+        }
     }
 
     private init(_ error: ClientError) {

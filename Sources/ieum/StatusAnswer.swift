@@ -31,7 +31,7 @@ struct StatusAnswer {
 
     /// The keys of `--json`.
     func json(
-        _ identity: Identity, home: DeviceHome, cursor: Revision, epoch known: UUID?
+        _ identity: Identity, home: DeviceHome, cursor: Revision, epoch known: UUID?, copy: CopyState?
     ) -> [(key: String, value: JSONText)] {
         [
             ("home", .string(home.path)), ("server", .string(identity.server.description)),
@@ -42,11 +42,17 @@ struct StatusAnswer {
             ("lastRevision", .number(lastRevision)), ("behind", .number(lastRevision.map { max(0, $0 - cursor) })),
             ("clockOffsetMs", clockOffset.map { .decimal($0.milliseconds) } ?? .null),
             ("roundTripMs", roundTrip.map { .decimal($0.milliseconds) } ?? .null),
+            ("copyRevision", .number(copy.map { reached(by: $0) })),
+            ("copyGames", .number(copy.map { Int64($0.games) })),
+            ("unsent", .number(copy.map { Int64($0.unsent) })), ("refused", .number(copy.map { Int64($0.refused) })),
+            ("conflicts", .number(copy.map { Int64($0.conflicts) })),
         ]
     }
 
     /// The lines for people.
-    func lines(_ identity: Identity, home: DeviceHome, cursor: Revision, isNewEpoch: Bool) -> [String] {
+    func lines(
+        _ identity: Identity, home: DeviceHome, cursor: Revision, isNewEpoch: Bool, copy: CopyState?
+    ) -> [String] {
         var lines: [(String, String)] = [
             ("server", "\(identity.server)" + (serverVersion.map { " (ieumd \($0))" } ?? "")),
             ("player", identity.player.description),
@@ -61,6 +67,7 @@ struct StatusAnswer {
         } else {
             lines.append(("pulled", "up to revision \(cursor)"))
         }
+        if let copy { lines += copyLines(copy) }
         if let epoch {
             lines.append(
                 ("epoch", epoch.uuidString.lowercased() + (isNewEpoch ? " (new: the server was restored)" : "")))
@@ -74,5 +81,34 @@ struct StatusAnswer {
         }
         if let roundTrip { lines.append(("round trip", roundTrip.readableText)) }
         return lines.map { "\($0.0.padded(to: 12))\($0.1.terminalSafe)" }
+    }
+
+    /// Up to where the copy has the server's changes: nothing of it is sure once the server was restored.
+    private func reached(by copy: CopyState) -> Revision {
+        guard let epoch, let known = copy.epoch, known != epoch else { return copy.cursor }
+        return 0
+    }
+
+    private func copyLines(_ copy: CopyState) -> [(String, String)] {
+        func count(_ number: Int, _ one: String, _ many: String) -> String { "\(number) \(number == 1 ? one : many)" }
+        let reached = reached(by: copy)
+        let behind = lastRevision.map { $0 > reached } ?? false
+        var lines = [
+            (
+                "copy",
+                "\(count(copy.games, "game", "games")) here, \(behind ? "only " : "")up to revision \(reached)"
+            )
+        ]
+        if copy.unsent > 0 {
+            lines.append(("unsent", "\(count(copy.unsent, "game", "games")) saved here; ieum pull sends them"))
+        }
+        if copy.refused > 0 {
+            lines.append(
+                ("refused", "\(count(copy.refused, "game", "games")) saved here that the server does not take"))
+        }
+        if copy.conflicts > 0 {
+            lines.append(("conflicts", "\(copy.conflicts) that nobody has looked at; both sides are in ieum history"))
+        }
+        return lines
     }
 }

@@ -86,7 +86,8 @@ struct ProcessTests {
     func interrupted(signal: Int32) throws {
         let peer = Peer(
             hello + [
-                .hear("WATCH"), .say("OK revision=9\n* CHANGED revision=10\n"), .hear("PULL"),
+                .hear("PULL"), .say("END cursor=9 more=false\n"), .hear("WATCH"),
+                .say("OK revision=9\n* CHANGED revision=10\n"), .hear("PULL"),
                 .say(Said.game(key, 10, "{\"a\":1}")), .say("END cursor=10 more=false\n"), .hear("never"),
             ])
         let program = try RunningProgram(["watch", "--json"], home: try folder.home(at: peer.address).path)
@@ -101,7 +102,11 @@ struct ProcessTests {
 
     @Test("a pull whose reader left is quiet, ends with 141 and remembers nothing of it")
     func brokenPipe() throws {
-        let peer = Peer(hello + [.hear("PULL"), .say(Said.game(key, 10, "{}")), .say("END cursor=10 more=false\n")])
+        let peer = Peer(
+            hello + [
+                .hear("PULL"), .say(Said.game(key, 10, "{}")), .say("END cursor=10 more=false\n"), .hear("WATCH"),
+                .say("OK revision=10\n"),
+            ])
         let home = try folder.home(at: peer.address)
         let pipe = Pipe()
         try pipe.fileHandleForReading.close()

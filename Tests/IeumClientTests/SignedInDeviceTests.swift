@@ -135,14 +135,12 @@ struct SignedInDeviceTests {
     func newEpoch() throws {
         let restored: [Peer.Step] = [.say(Said.greeting(epoch: Said.otherEpoch)), .hear("LOGIN"), .say(Said.signIn())]
         let peer = Peer(
-            hello + [
-                .hear("PUSH"), .say(Said.receipt(.created, 10)), .hear("PULL"), .say("END cursor=10 more=false\n"),
-            ],
+            hello + [.hear("PUSH"), .say(Said.receipt(.created, 10))],
             restored + [.hear("PUSH"), .say(Said.receipt(.created, 1))], restored)
         let home = try folder.home(at: peer.address)
         let before = try SignedInDevice(home: home)
         _ = try before.push(.init(game: key, state: state))
-        _ = try before.pull(since: nil, givesStates: false) { _ in }
+        try home.updateSeen { $0.pulled(upTo: 10) }
         #expect(!before.isEpochNew)
         #expect(try home.seen().cursor == 10)
         let after = try SignedInDevice(home: home)
@@ -153,169 +151,9 @@ struct SignedInDeviceTests {
         #expect(try !SignedInDevice(home: home).isEpochNew)
     }
 
-    @Test("pulls page by page to the end, and remembers a page only after it was handed out")
-    func pulls() throws {
-        struct Full: Error {}
-        let first: [Peer.Step] = [
-            .hear("PULL"), .say(Said.game(key, 3, "{}")), .say("END cursor=3 more=true\n"),
-        ]
-        let second: [Peer.Step] = [.hear("PULL"), .say(Said.game(key, 5, nil)), .say("END cursor=6 more=false\n")]
-        let peer = Peer(hello + first + second, hello + second)
-        let home = try folder.home(at: peer.address)
-        var count = 0
-        #expect(throws: Full.self) {
-            try SignedInDevice(home: home).pull(since: nil, givesStates: true) { _ in
-                count += 1
-                if count == 2 { throw Full() }
-            }
-        }
-        #expect(try home.seen().cursor == 3)
-        #expect(try home.seen().base(for: key) == 3)
-        var games: [GameVersion] = []
-        let result = try SignedInDevice(home: home).pull(since: nil, givesStates: true) { games += $0 }
-        #expect(result.cursor == 6)
-        #expect(games.map(\.header.revision) == [5])
-        let pulls = peer.heard.flatMap { $0 }.filter { $0.hasPrefix("PULL") }
-        #expect(pulls == ["PULL since=0 limit=100", "PULL since=3 limit=100", "PULL since=3 limit=100"])
-    }
-
-    @Test("a pull from further on leaves the cursor, one without states only sees deletions")
-    func partialPulls() throws {
-        let other = try GameKey(collection: "handle.game", id: "other")
-        let peer = Peer(
-            hello + [
-                .hear("PULL"), .say("END cursor=9 more=false\n"), .hear("PULL"), .say(Said.game(key, 3, "{}")),
-                .say(Said.game(other, 4, nil)), .say("END cursor=9 more=false\n"),
-            ])
-        let home = try folder.home(at: peer.address)
-        let device = try SignedInDevice(home: home)
-        _ = try device.pull(since: 5, givesStates: false) { _ in }
-        #expect(try home.seen().cursor == 0)
-        _ = try device.pull(since: nil, givesStates: false) { _ in }
-        #expect(try home.seen().cursor == 9)
-        #expect(try home.seen().base(for: key) == 0)
-        #expect(try home.seen().base(for: other) == 4)
-    }
-
-    @Test("a cursor beyond the server's last starts over, but not one that was given")
-    func cursorAhead() throws {
-        let peer = Peer(
-            hello + [
-                .hear("PULL"), .say("END cursor=9 more=false\n"), .hear("PULL"),
-                .say("ERR cursor-ahead revision=3 \"the last revision is 3\"\n"), .hear("PULL"),
-                .say(Said.game(key, 3, "{}")), .say("END cursor=3 more=false\n"), .hear("PULL"),
-                .say("ERR cursor-ahead revision=3 \"the last revision is 3\"\n"),
-            ])
-        let home = try folder.home(at: peer.address)
-        let device = try SignedInDevice(home: home)
-        _ = try device.pull(since: nil, givesStates: false) { _ in }
-        var startedOver = 0
-        let result = try device.pull(since: nil, givesStates: false, startingOver: { startedOver += 1 }) { _ in }
-        #expect(startedOver == 1)
-        #expect(result.games == 1)
-        #expect(try home.seen().cursor == 3)
-        #expect(throws: ClientError.self) { try device.pull(since: 9, givesStates: false) { _ in } }
-    }
-
     @Test("names are brought into normal form C before they go out")
     func normalizes() throws {
         let key = try GameKey(normalizing: "c", "\u{1112}\u{1161}\u{11AB}")
         #expect(Array(key.id.unicodeScalars) == ["\u{D55C}"])
-    }
-}
-
-@Suite("Watching for changes")
-struct ChangeWatchTests {
-    private let folder: TemporaryFolder
-    private let key: GameKey
-    private let hello: [Peer.Step] = [.say(Said.greeting()), .hear("LOGIN"), .say(Said.signIn(revision: 9))]
-
-    init() throws {
-        folder = try TemporaryFolder()
-        key = try GameKey(collection: "handle.game", id: "today")
-    }
-
-    private func page(_ revision: Revision) -> [Peer.Step] {
-        [
-            .say("* CHANGED revision=\(revision)\n"), .hear("PULL"), .say(Said.game(key, revision, "{}")),
-            .say("END cursor=\(revision) more=false\n"),
-        ]
-    }
-
-    @Test("goes on where it was after the connection broke, and shows no change twice")
-    func reconnects() throws {
-        let peer = Peer(
-            hello + [.hear("WATCH"), .say("OK revision=4\n")] + page(4) + [.close],
-            [.close], hello + [.hear("WATCH"), .say("OK revision=4\n")] + page(6))
-        struct Enough: Error {}
-        let home = try folder.home(at: peer.address)
-        let watch = ChangeWatch(home: home, backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
-        var revisions: [Revision] = []
-        var events: [ChangeWatch.Event] = []
-        #expect(throws: Enough.self) {
-            try watch.run(tell: { events.append($0) }) {
-                revisions += $0.map(\.header.revision)
-                if revisions.count == 2 { throw Enough() }
-            }
-        }
-        #expect(revisions == [4, 6])
-        let watches = peer.heard.flatMap { $0 }.filter { $0.hasPrefix("WATCH") }
-        #expect(watches == ["WATCH since=0", "WATCH since=4"])
-        #expect(events.count { if case .interrupted = $0 { true } else { false } } == 2)
-        // What it showed, a pull brings too.
-        #expect(try home.seen().cursor == 0)
-        #expect(try home.seen().base(for: key) == 0)
-    }
-
-    @Test("ends after the first change, or when its time is over")
-    func ends() throws {
-        let peer = Peer(
-            hello + [.hear("WATCH"), .say("OK revision=9\n")] + page(10),
-            hello + [.hear("WATCH"), .say("OK revision=9\n")])
-        let home = try folder.home(at: peer.address)
-        #expect(try ChangeWatch(home: home, since: 9, isOnce: true).run(tell: { _ in }) { _ in } == .changed)
-        let deadline = ContinuousClock.now + .milliseconds(50)
-        #expect(try ChangeWatch(home: home, since: 9, deadline: deadline).run(tell: { _ in }) { _ in } == .timedOut)
-        #expect(.now >= deadline)
-    }
-
-    @Test("finds a connection dead that says nothing any more")
-    func heartbeat() throws {
-        let quiet: [Peer.Step] = hello + [.hear("WATCH"), .say("OK revision=9\n"), .hear("never")]
-        let peer = Peer(quiet, hello + [.hear("WATCH"), .say("OK revision=9\n")] + page(10))
-        let watch = ChangeWatch(
-            home: try folder.home(at: peer.address), isOnce: true,
-            patience: .init(connecting: .seconds(5), answer: .milliseconds(50)), heartbeat: .milliseconds(20),
-            backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
-        #expect(try watch.run(tell: { _ in }) { _ in } == .changed)
-        #expect(peer.heard[0].contains("PING"))
-    }
-
-    @Test("stops at a refusal that no retry mends")
-    func revoked() throws {
-        let peer = Peer([
-            .say(Said.greeting()), .hear("LOGIN"), .say("ERR device-revoked \"this device was revoked\"\n"),
-        ])
-        let watch = ChangeWatch(home: try folder.home(at: peer.address))
-        #expect(throws: ClientError.server(WireError(.deviceRevoked, "this device was revoked"))) {
-            try watch.run(tell: { _ in }) { _ in }
-        }
-        #expect(peer.heard.count == 1)
-    }
-
-    @Test("starts over when the server was restored")
-    func restored() throws {
-        let peer = Peer(
-            hello + [.hear("PULL"), .say("END cursor=9 more=false\n")],
-            [
-                .say(Said.greeting(epoch: Said.otherEpoch)), .hear("LOGIN"), .say(Said.signIn()), .hear("WATCH"),
-                .say("OK revision=0\n"),
-            ]
-                + page(1))
-        let home = try folder.home(at: peer.address)
-        _ = try SignedInDevice(home: home).pull(since: nil, givesStates: false) { _ in }
-        var events: [ChangeWatch.Event] = []
-        #expect(try ChangeWatch(home: home, isOnce: true).run(tell: { events.append($0) }) { _ in } == .changed)
-        #expect(events == [.startedOver, .watching(since: 0)])
     }
 }

@@ -9,8 +9,6 @@ package final class SignedInDevice {
     package let identity: Identity
     /// Its connection; another one after a push had to be repeated.
     package private(set) var connection: ServerConnection
-    /// The player's last revision when it signed in.
-    package private(set) var lastRevision: Revision
     /// Whether the server began a new epoch since the home was last in touch with it.
     package private(set) var isEpochNew: Bool
 
@@ -23,7 +21,7 @@ package final class SignedInDevice {
         self.patience = patience
         identity = try home.identity()
         connection = try ServerConnection(to: identity.server, patience: patience)
-        lastRevision = try connection.logIn(identity.token).revision
+        _ = try connection.logIn(identity.token)
         let epoch = connection.greeting.epoch
         // Nothing is written while nothing is new.
         isEpochNew = try home.seen().epoch == epoch ? false : home.updateSeen { $0.meet(epoch: epoch) }
@@ -31,7 +29,7 @@ package final class SignedInDevice {
 
     private func reconnect() throws {
         connection = try ServerConnection(to: identity.server, patience: patience)
-        lastRevision = try connection.logIn(identity.token).revision
+        _ = try connection.logIn(identity.token)
         let epoch = connection.greeting.epoch
         if try home.updateSeen({ $0.meet(epoch: epoch) }) { isEpochNew = true }
     }
@@ -156,51 +154,6 @@ package final class SignedInDevice {
             try home.updateSeen { $0.saw(key, revision: version.header.revision, stamp: version.header.stamp) }
         }
         return version
-    }
-
-    /// Hands out the games that changed, page by page, and remembers how far it came after each page was handed out.
-    /// - Parameters:
-    ///   - since: where to start; nil: where the last pull ended. From further on than that nothing is remembered, since
-    ///     the changes in between were not handed out.
-    ///   - givesStates: whether `handOut` passes the states on. If not, only deletions count as seen.
-    ///   - startingOver: is told when the server does not know the remembered cursor, and the pull starts from 0.
-    /// - Returns: the new cursor, and how many games were handed out.
-    package func pull(
-        since: Revision?, givesStates: Bool, startingOver: () -> Void = {}, _ handOut: ([GameVersion]) throws -> Void
-    ) throws -> (cursor: Revision, games: Int) {
-        let remembered = try home.seen().cursor
-        let start = since ?? remembered
-        var page = try firstPage(since: start, mayStartOver: since == nil, startingOver)
-        var games = page.games.count
-        try handOut(page.games)
-        try remember(page, givesStates: givesStates, isContiguous: start <= remembered)
-        while page.hasMore {
-            page = try connection.pull(since: page.cursor)
-            games += page.games.count
-            try handOut(page.games)
-            try remember(page, givesStates: givesStates, isContiguous: start <= remembered)
-        }
-        return (page.cursor, games)
-    }
-
-    private func firstPage(since start: Revision, mayStartOver: Bool, _ startingOver: () -> Void) throws -> ChangePage {
-        do throws(ClientError) {
-            return try connection.pull(since: start)
-        } catch {
-            guard mayStartOver, case .server(let refusal) = error, refusal.code == .cursorAhead else { throw error }
-        }
-        startingOver()
-        try home.updateSeen { $0.startOver() }
-        return try connection.pull(since: 0)
-    }
-
-    private func remember(_ page: ChangePage, givesStates: Bool, isContiguous: Bool) throws {
-        try home.updateSeen { seen in
-            for game in page.games where givesStates || game.state == nil {
-                seen.saw(game.game, revision: game.header.revision, stamp: game.header.stamp)
-            }
-            if isContiguous { seen.pulled(upTo: page.cursor) }
-        }
     }
 }
 

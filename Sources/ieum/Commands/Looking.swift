@@ -13,7 +13,9 @@ extension ProgramCommand {
             """
             --json prints home, server, player, device, deviceName, reachable, signedIn (null when unknown), serverVersion,
             epoch, cursor, lastRevision, behind (changes not pulled yet), clockOffsetMs (the server's clock minus this
-            one's), roundTripMs; null where it is not known.
+            one's), roundTripMs; and of the home's copy of the games copyRevision (up to where it has the server's changes),
+            copyGames, unsent (games with a save that the server does not have), refused (games with a save that it does not
+            take), conflicts (that no program was told of yet); null where it is not known, or there is none.
             """
         ]
     ) { call in
@@ -27,18 +29,33 @@ extension ProgramCommand {
         } catch {
             failure = Failure(error)
         }
+        var copy: CopyState?
+        var isToldByAnswer = true
+        do {
+            let store = try home.openStoreIfThere(of: identity, busyMilliseconds: 2_000)
+            store.map(call.tellDamage)
+            copy = try store?.copyState()
+        } catch {
+            // What the server says goes before.
+            isToldByAnswer = failure != nil
+            failure = failure ?? Failure(error)
+        }
         let isNewEpoch = answer.epoch.map { seen.epoch != nil && seen.epoch != $0 } ?? false
         let cursor = isNewEpoch ? 0 : seen.cursor
         if call.wantsJSON {
-            try call.printJSON(answer.json(identity, home: home, cursor: cursor, epoch: seen.epoch))
+            try call.printJSON(answer.json(identity, home: home, cursor: cursor, epoch: seen.epoch, copy: copy))
         } else {
-            for line in answer.lines(identity, home: home, cursor: cursor, isNewEpoch: isNewEpoch) {
+            for line in answer.lines(identity, home: home, cursor: cursor, isNewEpoch: isNewEpoch, copy: copy) {
                 try call.output.line(line)
             }
         }
         if let failure {
             // The answer itself says it, too; stderr says what to do.
-            if !call.wantsJSON { for line in failure.lines { call.output.talk(line) } }
+            if !call.wantsJSON {
+                for line in failure.lines { call.output.talk(line) }
+            } else if !isToldByAnswer {
+                call.output.talk(failure.json)
+            }
             return failure.exitCode
         }
         return .done
