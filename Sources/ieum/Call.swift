@@ -48,7 +48,8 @@ struct Call {
     func server() throws -> ServerAddress {
         let text = arguments.string("server") ?? ""
         guard let server = ServerAddress(text) else {
-            throw UsageError("--server takes HOST:PORT, not \"\(text)\"")
+            throw UsageError(
+                "--server takes HOST:PORT, or HOST alone for the port \(ServerAddress.standardPort), not \"\(text)\"")
         }
         return server
     }

@@ -3,7 +3,8 @@ import IeumClient
 import Wire
 
 private let server = OptionSpec(
-    "server", "HOST:PORT", environment: "IEUM_SERVER", isRequired: true, help: "where ieumd listens")
+    "server", "HOST:PORT", environment: "IEUM_SERVER", isRequired: true,
+    help: "where ieumd listens; the port 4386 when left out")
 private let device = OptionSpec("device", "NAME", isRequired: true, help: "what to call this device")
 private let replace = OptionSpec("replace", help: "put an identity that is here aside (its files are kept)")
 
