@@ -178,10 +178,10 @@ struct CommandLineStoreTests {
         #expect(try tablet.run("pull").status == 0)
         let server = "127.0.0.1:\(daemon.port)"
         let other = try CommandLineDevice(registeredAt: daemon)
-        let path = other.home.appendingPathComponent("games.sqlite").path
-        for name in ["", "-wal"] {
+        for name in try FileManager.default.contentsOfDirectory(atPath: tablet.home.path) where name.hasPrefix("games")
+        {
             try FileManager.default.copyItem(
-                atPath: tablet.home.appendingPathComponent("games.sqlite").path + name, toPath: path + name)
+                atPath: tablet.home.path + "/" + name, toPath: other.home.path + "/" + name)
         }
         let refused = try other.run("pull", "--json")
         #expect(refused.status == 1 && refused.talk.contains("\"code\":\"other-player\""), "\(refused.talk)")
