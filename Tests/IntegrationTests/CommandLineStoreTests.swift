@@ -161,14 +161,20 @@ struct CommandLineStoreTests {
         #expect(try ids(pull) == ["g51"])
         #expect(pull.talk.contains("was damaged") && pull.talk.contains(path + ".damaged-"))
         #expect(try tablet.run("status", "--json").object()["copyGames"] as? Int == 51)
+    }
+
+    @Test("what is no copy is left where it is, and what needs none works")
+    func foreign() throws {
+        let phone = try CommandLineDevice(registeredAt: daemon)
+        let path = phone.home.appendingPathComponent("games.sqlite").path
         try Data("a photo".utf8).write(to: URL(fileURLWithPath: path))
-        for name in ["-wal", "-shm"] { unlink(path + name) }
-        let foreign = try tablet.run("pull", "--json")
+        let foreign = try phone.run("pull", "--json")
         #expect(foreign.status == 1 && foreign.talk.contains("\"code\":\"damaged\"") && foreign.talk.contains(path))
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "a photo")
-        // Who the device is does not hang on it.
-        #expect(try tablet.run("status", "--json").object()["signedIn"] as? Bool == true)
-        #expect(try tablet.run("get", "c", "g1").status == 0)
+        let status = try phone.run("status", "--json")
+        #expect(status.status == 1 && status.talk.contains(path))
+        #expect(try status.object()["signedIn"] as? Bool == true)
+        #expect(try phone.push("{}").status == 0)
     }
 
     @Test("another player's copy is refused by name, and goes aside with a new identity")

@@ -6,8 +6,10 @@ import Wire
 /// The copy is the library's: what it holds comes from the server, and from who saves games here. What of it was handed out to
 /// the user's files is another matter, see ``Seen``. Every process of the home may have it open at the same time.
 extension DeviceHome {
-    /// The names of the store's file and of what SQLite keeps beside it.
-    static let storeFiles = ["games.sqlite", "games.sqlite-wal", "games.sqlite-shm", "games.sqlite-damaged"]
+    /// The names of the store's file and of what is kept beside it.
+    static let storeFiles = [
+        "games.sqlite", "games.sqlite-wal", "games.sqlite-shm", "games.sqlite-mark", "games.sqlite-damaged",
+    ]
 
     /// Where the store is, whether there is one or not.
     package var storePath: String { folder.path(of: Self.storeFiles[0]) }
@@ -25,10 +27,8 @@ extension DeviceHome {
         of identity: Identity, schemaVersion: Int = 0, busyMilliseconds: Int32 = 10_000
     ) throws -> GameStore {
         try folder.create()
-        try folder.restrict(Self.storeFiles, making: Self.storeFiles[0])
+        try folder.restrict(Self.storeFiles)
         let store = try GameStore(path: storePath, schemaVersion: schemaVersion, busyMilliseconds: busyMilliseconds)
-        // SQLite has made a new one in the place of a damaged one.
-        if store.damagedCopy != nil { try folder.restrict(Self.storeFiles) }
         if let owner = try store.owner(), owner != identity.player { throw otherPlayersStore(owner) }
         return store
     }

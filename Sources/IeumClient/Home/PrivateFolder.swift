@@ -117,13 +117,7 @@ struct PrivateFolder: Sendable {
     }
 
     /// Takes what rights others have on files, as far as the files exist.
-    /// - Parameter made: the one of them that is made, empty, when it is missing.
-    func restrict(_ names: [String], making made: String? = nil) throws(HomeError) {
-        if let made {
-            let descriptor = open(path(of: made), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-            guard descriptor >= 0 || errno == EEXIST else { throw .system("create", path(of: made)) }
-            if descriptor >= 0 { close(descriptor) }
-        }
+    func restrict(_ names: [String]) throws(HomeError) {
         for path in names.map({ path(of: $0) }) {
             // By its path: to close a descriptor of a database would end the locks that this process has on it.
             var status = stat()
