@@ -19,6 +19,7 @@ let package = Package(
 
         // Modules; imports go one way, from the bottom of this list to its top.
         .target(name: "Arguments"),
+        .target(name: "TerminalText"),
         .target(name: "Wire"),
         .target(name: "EventLoop", dependencies: ["CLibEvent"]),
         .target(name: "Postgres", dependencies: ["CLibPQ", "EventLoop"]),
@@ -36,7 +37,7 @@ let package = Package(
         // Programs.
         .executableTarget(
             name: "ieumd", dependencies: ["Arguments", "SyncServer", "Migrator", "Postgres", "EventLoop"]),
-        .executableTarget(name: "ieum", dependencies: ["Arguments", "IeumClient", "Wire"]),
+        .executableTarget(name: "ieum", dependencies: ["Arguments", "TerminalText", "IeumClient", "Wire"]),
         .executableTarget(
             name: "ieum-bench",
             dependencies: ["Arguments", "Wire", "EventLoop", "Postgres", "IeumClient", "Handle", "CSQLite"],

@@ -1,5 +1,6 @@
 import Arguments
 import IeumClient
+import TerminalText
 
 /// The program: finds the command that a call names, runs it, and puts what went wrong into words.
 struct Program {
