@@ -9,7 +9,8 @@ struct Program {
 
     /// All commands, in the order of the help text.
     static let commands: [ProgramCommand] = [
-        .register, .pair, .link, .push, .get, .delete, .pull, .watch, .history, .status, .ping, .version,
+        .register, .pair, .link, .push, .get, .delete, .pull, .watch, .history, .play, .status, .ping,
+        .version,
     ]
 
     /// Runs a call, given without the program's name.
