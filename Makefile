@@ -40,6 +40,7 @@ test: toolchain ## install, build and run every test, then image, quick start, d
 	@script/install-dependencies --build --run --test
 	$(SWIFT) build --build-tests $(debug)
 	$(SWIFT) test --skip-build --disable-xctest $(debug) | tee .build/test.log
+	script/record-play --check
 	script/test-image
 	script/check-settings
 	script/test-quick-start

@@ -19,6 +19,7 @@ let package = Package(
 
         // Modules; imports go one way, from the bottom of this list to its top.
         .target(name: "Arguments"),
+        .target(name: "TerminalText"),
         .target(name: "Wire"),
         .target(name: "EventLoop", dependencies: ["CLibEvent", "COpenSSL"]),
         .target(name: "Postgres", dependencies: ["CLibPQ", "EventLoop"]),
@@ -28,6 +29,7 @@ let package = Package(
             plugins: ["EmbedSQL"]),
         .target(name: "IeumClient", dependencies: ["Wire", "EventLoop", "CSQLite"]),
         .target(name: "Handle", dependencies: ["IeumClient"]),
+        .target(name: "Play", dependencies: ["TerminalText", "EventLoop", "IeumClient", "Handle"]),
 
         // SQL/migrations as Swift source, made by a program of ours on every build that finds a change there.
         .executableTarget(name: "embed-sql"),
@@ -36,7 +38,8 @@ let package = Package(
         // Programs.
         .executableTarget(
             name: "ieumd", dependencies: ["Arguments", "SyncServer", "Migrator", "Postgres", "EventLoop"]),
-        .executableTarget(name: "ieum", dependencies: ["Arguments", "IeumClient", "Wire"]),
+        .executableTarget(
+            name: "ieum", dependencies: ["Arguments", "TerminalText", "IeumClient", "Wire", "Handle", "Play"]),
         .executableTarget(
             name: "ieum-bench",
             dependencies: [
@@ -66,6 +69,7 @@ let package = Package(
             name: "IeumClientTests",
             dependencies: ["IeumClient", "CSQLite", "EventLoop", "Wire", "ieum", "store-probe", "TestSupport"]),
         .testTarget(name: "HandleTests", dependencies: ["Handle", "IeumClient", "TestSupport"]),
+        .testTarget(name: "PlayTests", dependencies: ["Play", "Handle", "IeumClient", "TestSupport"]),
         .testTarget(name: "SnippetTests", dependencies: ["IeumClient"]),
         .executableTarget(name: "sync-probe", dependencies: ["IeumClient", "Wire"], path: "Tests/SyncProbe"),
         .testTarget(

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # For scripts that try the real programs: a daemon in a temporary folder, on a free port, with a PostgreSQL of its own.
 #
-# Source this file and call start_daemon BIN, BIN being the folder with ieumd and ieum. There is $folder, which is removed at
-# the end together with the daemon, and $server. stop_daemon ends it as an operator would, and checks how it ended.
+# Source this file and call start_daemon BIN [PORT], BIN being the folder with ieumd and ieum. There is $folder, which is
+# removed at the end together with the daemon, and $server. stop_daemon ends it as an operator would, and checks how it ended.
 
 folder=$(mktemp -d)
 # PostgreSQL, started by root, runs as another user, who must be able to reach its data below this folder.
@@ -20,12 +20,12 @@ die() {
 }
 
 start_daemon() {
-    local bin=$1 program line stdout
+    local bin=$1 port=${2:-0} program line stdout
     for program in "$bin/ieumd" "$bin/ieum"; do
         [[ -x $program ]] || die "there is no $program: run make build first"
     done
     mkfifo "$folder/stdout"
-    "$bin/ieumd" serve --listen 127.0.0.1:0 --metrics off --data-directory "$folder/data" \
+    "$bin/ieumd" serve --listen "127.0.0.1:$port" --metrics off --data-directory "$folder/data" \
         >"$folder/stdout" 2>"$folder/ieumd.log" &
     daemon=$!
     exec {stdout}<"$folder/stdout"

@@ -40,6 +40,14 @@ public enum AnswerWords {
     /// The word of the day that a moment is in, in Korea's time.
     public static func answer(forDay moment: Date) -> String { answer(forDay: Self.number(of: moment)) }
 
+    /// The date of a day in Korea's time: `2025-01-01` for 1. Of a number beyond the years 1 to 9999, the number itself.
+    public static func date(ofDay number: Int) -> String {
+        let (days, isBeyond) = number.addingReportingOverflow(daysBeforeFirst)
+        let seconds = Double(days) * secondsInDay
+        guard !isBeyond, (firstSecond...lastSecond).contains(seconds) else { return String(number) }
+        return Date(timeIntervalSince1970: seconds).formatted(.iso8601.year().month().day())
+    }
+
     /// A word for practice.
     public static func practice(using random: inout some RandomNumberGenerator) -> String {
         all[Int.random(in: all.indices, using: &random)].word
@@ -48,6 +56,9 @@ public enum AnswerWords {
     private static let words = Set(all.map(\.word))
     private static let koreaSecondsFromUTC = 9.0 * 3600
     private static let secondsInDay = 86400.0
+    /// The first of January of the year 1, and the last of December 9999.
+    private static let firstSecond = -62_135_596_800.0
+    private static let lastSecond = 253_402_214_400.0
     /// Days from the first of January 1970 to the last of December 2024.
     private static let daysBeforeFirst = 20088
 }

@@ -98,10 +98,11 @@ extension Game {
         guesses.map { row in row.map(\.mark.tile).joined() }.joined(separator: "\n")
     }
 
-    /// The result under a heading: `한들 273 5/6`, or `한들 273 X/6` for a lost game, an empty line, and ``result``.
+    /// The result under a heading: `한들 273 5/6`, or `한들 273 X/6` for a lost game, an empty line, and ``result``. A game for
+    /// practice has no number.
     public var resultToShare: String {
         let score = isGameFinished && !didPlayerWin ? "X" : String(guesses.count)
-        return "한들 \(gameNumber) \(score)/\(answerBoard.count)\n\n\(result)"
+        return "한들 \(isPractice ? "" : "\(gameNumber) ")\(score)/\(answerBoard.count)\n\n\(result)"
     }
 
     /// Whether the place of the next letter is on the board. A state comes from a file or a server and may say anything.

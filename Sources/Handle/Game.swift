@@ -8,13 +8,13 @@ public struct Game: Codable, Hashable, Sendable {
     /// Rows on the board: guesses that a player has.
     public static let rowCount = 6
 
-    /// Names the game; a UUID's text.
+    /// Names the game: a UUID's text, or the date of a day's game.
     public var id = UUID().uuidString
     /// When the game was last changed, as the device's clock says.
     public var timestamp = Date()
     /// Letters in a row.
     public var jamoCount = 5
-    /// Number of the day whose word is asked, see ``AnswerWords/number(of:)``.
+    /// Number of the day whose word is asked, see ``AnswerWords/number(of:)``; ``practiceNumber`` for none.
     public var gameNumber = 1
     /// The word to be guessed, in syllables.
     public var answer: String
@@ -45,8 +45,5 @@ public struct Game: Codable, Hashable, Sendable {
     }
 
     /// Starts the game of the day that a moment is in, in Korea's time.
-    public init(of moment: Date) {
-        let number = AnswerWords.number(of: moment)
-        self.init(answer: AnswerWords.answer(forDay: number), gameNumber: number)
-    }
+    public init(of moment: Date) { self.init(day: AnswerWords.number(of: moment)) }
 }

@@ -1,6 +1,7 @@
 import Arguments
 import Glibc
 import IeumClient
+import TerminalText
 import Wire
 
 /// Why a command did not do what it was asked, in words for a player: what is wrong and what to type next.

@@ -1,5 +1,6 @@
 import Arguments
 import IeumClient
+import TerminalText
 
 /// The program: finds the command that a call names, runs it, and puts what went wrong into words.
 struct Program {
@@ -8,9 +9,8 @@ struct Program {
 
     /// All commands, in the order of the help text.
     static let commands: [ProgramCommand] = [
-        .register, .pair, .link, .push, .get, .delete, .pull, .watch, .history, .conflicts, .why, .show, .diff,
-        .restore,
-        .export, .importing, .status, .ping, .version,
+        .register, .pair, .link, .push, .get, .delete, .pull, .watch, .history, .conflicts, .why, .show, .diff, .restore,
+        .export, .importing, .play, .status, .ping, .version,
     ]
 
     /// Runs a call, given without the program's name.

@@ -1,5 +1,6 @@
 import Foundation
 import IeumClient
+import TerminalText
 import Wire
 
 /// What `ieum status` finds out from the server, as far as it comes.

@@ -135,6 +135,6 @@ struct GameTests {
 }
 
 /// Expects what a mutating call gives, which `#expect` cannot take itself.
-private func check(_ holds: Bool, sourceLocation: SourceLocation = #_sourceLocation) {
+func check(_ holds: Bool, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(holds, sourceLocation: sourceLocation)
 }

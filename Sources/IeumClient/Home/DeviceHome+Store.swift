@@ -18,18 +18,18 @@ extension DeviceHome {
     ///
     /// A damaged file is set aside in the home, and a new one begun, which syncing fills again: see ``GameStore/damagedCopy``.
     /// - Parameters:
-    ///   - identity: whose games they are.
+    ///   - identity: whose games they are; nil: nobody's yet, or whoever's they were.
     ///   - schemaVersion: the schema of the app that saves games here; raw states carry their own.
     ///   - busyMilliseconds: how long to wait for another process that keeps the file.
     /// - Throws: ``HomeError`` `otherPlayer` when the games in it are another player's, `damaged` when it is no file, and
     ///   `system`; ``StoreError``, e.g. `foreign` for a file that is no store, or `busy`.
     package func openStore(
-        of identity: Identity, schemaVersion: Int = 0, busyMilliseconds: Int32 = 10_000
+        of identity: Identity?, schemaVersion: Int = 0, busyMilliseconds: Int32 = 10_000
     ) throws -> GameStore {
         try folder.create()
         try folder.restrict(Self.storeFiles)
         let store = try GameStore(path: storePath, schemaVersion: schemaVersion, busyMilliseconds: busyMilliseconds)
-        if let owner = try store.owner(), owner != identity.player { throw otherPlayersStore(owner) }
+        if let identity, let owner = try store.owner(), owner != identity.player { throw otherPlayersStore(owner) }
         return store
     }
 
@@ -52,6 +52,6 @@ extension DeviceHome {
 extension SyncEngine {
     /// Makes an engine that keeps a home's store in step with the home's server, and starts it.
     package convenience init(store: GameStore, as identity: Identity) throws(SyncError) {
-        try self.init(store: store, server: identity.server.description, token: identity.token.text)
+        try self.init(storage: store, identity: identity)
     }
 }

@@ -34,12 +34,12 @@ public final class SyncEngine: Sendable {
     ) throws(SyncError) {
         try self.init(
             storage: storage, address: try Self.address(server, .system, nil), token: token, settings: settings,
-            seed: seed)
+            seed: seed, report: report)
     }
 
     init(
         storage: any SyncStorage, address: ServerAddress, token: String, settings: SyncSettings,
-        seed: UInt64 = .random(in: .min ... .max)
+        seed: UInt64 = .random(in: .min ... .max), report: (@Sendable (SyncReport) -> Void)? = nil
     ) throws(SyncError) {
         guard let token = Token(token) else { throw .invalidToken }
         let thread: EventLoopThread

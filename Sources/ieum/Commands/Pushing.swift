@@ -1,5 +1,6 @@
 import Arguments
 import IeumClient
+import TerminalText
 import Wire
 
 private let base = OptionSpec(

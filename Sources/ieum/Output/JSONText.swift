@@ -1,3 +1,4 @@
+import TerminalText
 import Wire
 
 /// JSON to print: objects keep the order in which their keys were given.

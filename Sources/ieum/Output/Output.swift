@@ -1,4 +1,5 @@
 import Glibc
+import TerminalText
 
 /// Where the program's words go: data to stdout, talk to stderr.
 struct Output {

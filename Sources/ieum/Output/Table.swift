@@ -1,3 +1,5 @@
+import TerminalText
+
 /// Columns for people, aligned also when wide characters stand in them.
 struct Table {
     /// A column's head, and on which side its cells begin.

@@ -1,7 +1,7 @@
 extension String {
     /// The text with everything escaped that would steer a terminal or turn text around: control characters, line
     /// separators, and invisible format characters but for the joiners that emoji and some scripts need.
-    var terminalSafe: String {
+    package var terminalSafe: String {
         var text = ""
         for scalar in unicodeScalars {
             if scalar.isTerminalSafe {
@@ -14,7 +14,7 @@ extension String {
     }
 
     /// How many columns of a terminal the text takes: two for East Asian wide characters and emoji, none for marks.
-    var terminalWidth: Int {
+    package var terminalWidth: Int {
         reduce(0) { $0 + $1.terminalWidth }
     }
 
@@ -34,7 +34,7 @@ extension String {
     }
 
     /// The text, filled up with spaces to a width.
-    func padded(to width: Int, alignedRight: Bool = false) -> String {
+    package func padded(to width: Int, alignedRight: Bool = false) -> String {
         let space = String(repeating: " ", count: max(0, width - terminalWidth))
         return alignedRight ? space + self : self + space
     }
@@ -42,7 +42,7 @@ extension String {
 
 extension Unicode.Scalar {
     /// Whether it may be shown as it is.
-    var isTerminalSafe: Bool {
+    package var isTerminalSafe: Bool {
         switch properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned: false
         case .format: value == 0x200C || value == 0x200D
@@ -64,7 +64,8 @@ extension Unicode.Scalar {
 }
 
 extension Character {
-    fileprivate var terminalWidth: Int {
+    /// How many columns of a terminal the character takes.
+    package var terminalWidth: Int {
         guard let first = unicodeScalars.first else { return 0 }
         if first.isWide || unicodeScalars.contains("\u{FE0F}") { return 2 }
         switch first.properties.generalCategory {

@@ -1,0 +1,123 @@
+import Dispatch
+import Foundation
+import Glibc
+
+/// Debian's Korean dictionary (`hunspell-ko`), asked through the program `hunspell`, which knows how to read it.
+///
+/// The program is started at the first question and kept, since it takes a second to read the dictionary; a guess then takes
+/// milliseconds. It is spoken to as an editor does, by `hunspell -a` (hunspell(1), "pipe mode"). Nothing waits for it: it is asked
+/// on a queue of its own, and what is not answered in time is unknown. Where it is missing, everything is unknown.
+package final class HunspellBook: WordBook {
+    private let queue = DispatchQueue(label: "ieum.words")
+    private let program: String?
+    private let patience: Duration
+    /// Used on the queue alone.
+    private let desk: Desk
+
+    /// Finds the program on the `PATH`.
+    /// - Parameter patience: how long a question may take, the start of the program included.
+    package init(environment: [String: String], patience: Duration = .seconds(5)) {
+        let folders = (environment["PATH"] ?? "").split(separator: ":")
+        program = folders.map { "\($0)/hunspell" }.first { access($0, X_OK) == 0 }
+        self.patience = patience
+        // Asking a program that has ended is an error, and no death.
+        signal(SIGPIPE, SIG_IGN)
+        desk = Desk()
+    }
+
+    package func lookUp(_ texts: [String], _ answer: @escaping @Sendable (PlaySession.Verdict) -> Void) {
+        guard let program else { return answer(.unknown) }
+        guard !texts.isEmpty else { return answer(.noWord) }
+        let deadline = ContinuousClock.now + patience
+        queue.async { [desk] in answer(desk.ask(program, texts, until: deadline)) }
+    }
+}
+
+/// The running program, and what it has said so far.
+///
+/// `@unchecked`: used on the queue of its ``HunspellBook`` alone.
+private final class Desk: @unchecked Sendable {
+    private var process: Process?
+    private var question: Pipe?
+    private var answers: Pipe?
+    private var text: [UInt8] = []
+    /// Whether the dictionary is read.
+    private var isReady = false
+
+    deinit { close() }
+
+    private func open(_ program: String) {
+        close()
+        let process = Process()
+        let (question, answers) = (Pipe(), Pipe())
+        process.executableURL = URL(fileURLWithPath: program)
+        process.arguments = ["-a", "-d", "ko_KR", "-i", "UTF-8"]
+        process.standardInput = question
+        process.standardOutput = answers
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return }
+        (self.process, self.question, self.answers) = (process, question, answers)
+    }
+
+    func ask(_ program: String, _ texts: [String], until deadline: ContinuousClock.Instant) -> PlaySession.Verdict {
+        if process?.isRunning != true { open(program) }
+        if !isReady {
+            // It begins with a line on itself when the dictionary is read. If that takes longer, the next question finds it done.
+            isReady = line(until: deadline)?.hasPrefix("@") ?? false
+            guard isReady else { return .unknown }
+        }
+        for text in texts {
+            // The caret keeps the word from being taken for a command.
+            guard put("^\(text)\n"), let isWord = verdict(until: deadline) else {
+                close()
+                return .unknown
+            }
+            if isWord { return .word }
+        }
+        return .noWord
+    }
+
+    /// Reads the answer on a line: a line for each word, and an empty one.
+    private func verdict(until deadline: ContinuousClock.Instant) -> Bool? {
+        var isWord = true
+        while let line = line(until: deadline) {
+            guard let sign = line.first else { return isWord }
+            // Found; found by a root; found as a compound.
+            if !"*+-".contains(sign) { isWord = false }
+        }
+        return nil
+    }
+
+    private func line(until deadline: ContinuousClock.Instant) -> String? {
+        guard let descriptor = answers?.fileHandleForReading.fileDescriptor else { return nil }
+        while true {
+            if let end = text.firstIndex(of: UInt8(ascii: "\n")) {
+                defer { text.removeFirst(end + 1) }
+                return String(decoding: text[..<end], as: UTF8.self)
+            }
+            let left = ContinuousClock.now.duration(to: deadline).components
+            let milliseconds = left.seconds * 1_000 + left.attoseconds / 1_000_000_000_000_000
+            var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            guard milliseconds > 0, text.count < 65_536 else { return nil }
+            let isReady = poll(&ready, 1, Int32(clamping: milliseconds))
+            if isReady < 0, errno == EINTR { continue }
+            guard isReady > 0 else { return nil }
+            var chunk = [UInt8](repeating: 0, count: 4_096)
+            let count = read(descriptor, &chunk, chunk.count)
+            guard count > 0 else { return nil }
+            text += chunk[..<count]
+        }
+    }
+
+    private func put(_ text: String) -> Bool {
+        guard let descriptor = question?.fileHandleForWriting.fileDescriptor else { return false }
+        let bytes = Array(text.utf8)
+        // A line is far shorter than what a pipe takes at once.
+        return write(descriptor, bytes, bytes.count) == bytes.count
+    }
+
+    private func close() {
+        if let process, process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        (process, question, answers, text, isReady) = (nil, nil, nil, [], false)
+    }
+}

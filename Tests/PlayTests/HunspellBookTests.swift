@@ -1,0 +1,42 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Play
+
+@Suite("The dictionary")
+struct HunspellBookTests {
+    private func ask(_ book: HunspellBook, _ texts: [String]) async -> PlaySession.Verdict {
+        await withCheckedContinuation { answer in book.lookUp(texts) { answer.resume(returning: $0) } }
+    }
+
+    @Test("knows words, does not know others, and takes one of several readings; nothing is taken for a command")
+    func real() async {
+        let book = HunspellBook(environment: ["PATH": "/usr/bin:/bin"], patience: .seconds(60))
+        #expect(await ask(book, ["창피"]) == .word)
+        #expect(await ask(book, ["꼮"]) == .noWord)
+        #expect(await ask(book, ["꼮", "창피"]) == .word)
+        #expect(await ask(book, []) == .noWord)
+        #expect(await ask(book, ["*꼮"]) == .noWord)
+        #expect(await ask(book, ["창피"]) == .word)
+    }
+
+    @Test(
+        "is unknown, in time, when the program is missing, says nothing, ends, or talks nonsense",
+        arguments: [
+            nil, "exec sleep 600", "exit 1", "echo nonsense; exec sleep 600", "echo @; exit 0", "exec cat /dev/zero",
+        ])
+    func hostile(script: String?) async throws {
+        let folder = try TestFolder("hunspell")
+        if let script {
+            let path = folder.path + "/hunspell"
+            try "#!/bin/sh\n\(script)\n".write(toFile: path, atomically: true, encoding: .utf8)
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        }
+        let book = HunspellBook(environment: ["PATH": folder.path], patience: .milliseconds(200))
+        let start = ContinuousClock.now
+        #expect(await ask(book, ["창피"]) == .unknown)
+        #expect(await ask(book, ["창피"]) == .unknown)
+        #expect(start.duration(to: .now) < .seconds(30))
+    }
+}
