@@ -52,6 +52,6 @@ extension DeviceHome {
 extension SyncEngine {
     /// Makes an engine that keeps a home's store in step with the home's server, and starts it.
     package convenience init(store: GameStore, as identity: Identity) throws(SyncError) {
-        try self.init(store: store, server: identity.server.description, token: identity.token.text)
+        try self.init(storage: store, identity: identity)
     }
 }
