@@ -81,6 +81,7 @@ struct Failure: Error {
     private init(_ error: SyncError) {
         switch error {
         case .offline: self.init(.unreachable, code: "unreachable", error.description, hint: "Try again.")
+        case .insecure(let failure): self.init(ClientError.insecure(failure))
         case .signedOut: self.init(.server(WireError(.notSignedIn, "the server does not let this device in")))
         case .refused(let code, let message, let hint):
             self.init(.server(WireError(WireError.Code(rawValue: code), message, hint: hint)))

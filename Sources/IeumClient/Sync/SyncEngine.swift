@@ -30,7 +30,7 @@ public final class SyncEngine: Sendable {
 
     convenience init(
         storage: any SyncStorage, server: String, token: String, settings: SyncSettings,
-        seed: UInt64 = .random(in: .min ... .max), report: (@Sendable (SyncReport) -> Void)? = nil
+        seed: UInt64 = .random(in: .min ... .max)
     ) throws(SyncError) {
         try self.init(
             storage: storage, address: try Self.address(server, .system, nil), token: token, settings: settings,
