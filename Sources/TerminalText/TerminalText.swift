@@ -19,7 +19,7 @@ extension String {
     }
 
     /// The text, if it is wider than that with its end cut off and an ellipsis in its place.
-    func cut(to width: Int) -> String {
+    package func cut(to width: Int) -> String {
         guard terminalWidth > width else { return self }
         guard width > 1 else { return width == 1 ? "…" : "" }
         var kept = ""
