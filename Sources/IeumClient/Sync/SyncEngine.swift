@@ -34,7 +34,7 @@ public final class SyncEngine: Sendable {
     ) throws(SyncError) {
         try self.init(
             storage: storage, address: try Self.address(server, .system, nil), token: token, settings: settings,
-            seed: seed, report: report)
+            seed: seed)
     }
 
     init(
