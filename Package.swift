@@ -37,7 +37,8 @@ let package = Package(
 
         // Programs.
         .executableTarget(
-            name: "ieumd", dependencies: ["Arguments", "SyncServer", "Migrator", "Postgres", "EventLoop"]),
+            name: "ieumd",
+            dependencies: ["Arguments", "TerminalText", "SyncServer", "Migrator", "Postgres", "EventLoop"]),
         .executableTarget(
             name: "ieum", dependencies: ["Arguments", "TerminalText", "IeumClient", "Wire", "Handle", "Play"]),
         .executableTarget(

@@ -2,56 +2,118 @@ import Foundation
 import Postgres
 import Wire
 
-/// Signs players and devices up and in, and pairs devices.
+/// Signs players and devices up and in, and pairs devices. `Accounts+Devices.swift` changes them.
 ///
-/// Secrets reach PostgreSQL only as their SHA-256. Ids are made here, so that a sign-up whose answer was lost can be
-/// repeated without making a second player.
+/// Secrets reach PostgreSQL only as their SHA-256, and are compared in constant time. Ids are made here, so that a sign-up
+/// whose answer was lost on its way from the database can be repeated without making a second player.
 final class Accounts {
+    /// The key finds the device; what it must know is compared here, see ``Secrets/areEqual(_:_:)``.
     private static let login = Statement(
         "login",
         """
-        SELECT p.last_revision, d.revoked IS NOT NULL
-          FROM players p JOIN devices d ON d.player_id = p.player_id
-         WHERE p.player_id = $1 AND d.device_id = $2 AND d.token_hash = $3
-        """, parameterTypes: [.uuid, .uuid, .bytea])
+        SELECT p.last_revision, d.revoked IS NOT NULL, d.token_hash, r.next_token_hash, coalesce(r.generation, 0)
+          FROM players AS p
+          JOIN devices AS d ON d.player_id = p.player_id
+          LEFT JOIN token_rotations AS r ON r.player_id = d.player_id AND r.device_id = d.device_id
+         WHERE p.player_id = $1 AND d.device_id = $2
+        """, parameterTypes: [.uuid, .uuid])
+    private static let beginToken = Statement(
+        "begin-token", "SELECT begin_token($1, $2, $3)", parameterTypes: [.uuid, .uuid, .bytea])
     private static let register = Statement(
         "register", "SELECT register_player($1, $2, $3, $4)", parameterTypes: [.uuid, .uuid, .text, .bytea])
+    private static let registerByInvite = Statement(
+        "register-by-invite", "SELECT register_player_by_invite($5, $6, $1, $2, $3, $4)",
+        parameterTypes: [.uuid, .uuid, .text, .bytea, .text, .bytea])
     private static let createCode = Statement(
-        "create-pairing-code", "SELECT create_pairing_code($1, $2, $3)", parameterTypes: [.uuid, .text, .bytea])
+        "create-pairing-code", "SELECT is_valid, until FROM create_pairing_code($1, $2, $3, $4)",
+        parameterTypes: [.uuid, .uuid, .text, .bytea])
     private static let redeemCode = Statement(
         "redeem-pairing-code", "SELECT * FROM redeem_pairing_code($1, $2, $3, $4, $5)",
         parameterTypes: [.text, .bytea, .uuid, .text, .bytea])
     /// How often a locator that is taken is replaced by another.
     private static let maxLocatorTries = 8
 
-    private let pool: DatabasePool
-    private let isRegistrationOpen: Bool
+    // The server owns its accounts and outlives them.
+    unowned let server: SyncServer
+    let pool: DatabasePool
 
-    init(pool: DatabasePool, isRegistrationOpen: Bool) {
+    init(server: SyncServer, pool: DatabasePool) {
+        self.server = server
         self.pool = pool
-        self.isRegistrationOpen = isRegistrationOpen
+    }
+
+    /// What a look at a token found.
+    private enum Finding {
+        case valid(SignIn, generation: Int32)
+        /// The token waits for this first login.
+        case isNext
+        case refused(WireError)
     }
 
     /// `LOGIN`
     func signIn(_ token: Token, _ request: RequestID, _ session: ClientSession) {
+        signIn(token, request, session, mayBegin: true)
+    }
+
+    private func signIn(_ token: Token, _ request: RequestID, _ session: ClientSession, mayBegin: Bool) {
         var parameters = ParameterList()
         parameters.append(token.player.uuid)
         parameters.append(token.device.uuid)
-        parameters.append(Secrets.sha256(token.secret))
-        pool.execute(Self.login, parameters, isRepeatable: true) { result in
-            session.signInFinished(
-                request,
-                result.answer { rows throws(DatabaseError) in
-                    guard rows.rowCount == 1 else { return .failure(.loginFailed) }
-                    guard try !rows.bool(0, 1) else { return .failure(.deviceRevoked) }
-                    return .success(SignIn(player: token.player, device: token.device, revision: try rows.int8(0, 0)))
-                })
+        let digest = Secrets.sha256(token.secret)
+        pool.execute(Self.login, parameters, isRepeatable: true) { [weak self] result in
+            let finding: Result<Finding, WireError> = result.answer { rows throws(DatabaseError) in
+                .success(try Self.look(rows, token, digest))
+            }
+            switch finding {
+            case .success(.valid(let signIn, let generation)):
+                session.signInFinished(request, .success(signIn), tokenGeneration: generation)
+            case .success(.isNext) where mayBegin: self?.begin(token, digest, request, session)
+            // Another took its place in between.
+            case .success(.isNext): session.signInFinished(request, .failure(.loginFailed))
+            case .success(.refused(let error)), .failure(let error): session.signInFinished(request, .failure(error))
+            }
+        }
+    }
+
+    private static func look(
+        _ rows: QueryResult, _ token: Token, _ digest: [UInt8]
+    ) throws(DatabaseError) -> Finding {
+        guard rows.rowCount == 1 else { return .refused(.loginFailed) }
+        let isCurrent = Secrets.areEqual(try rows.byteArray(0, 2), digest)
+        let next = try rows.isNull(0, 3) ? nil : rows.byteArray(0, 3)
+        let isNext = next.map { Secrets.areEqual($0, digest) } ?? false
+        guard isCurrent || isNext else { return .refused(.loginFailed) }
+        guard try !rows.bool(0, 1) else { return .refused(.deviceRevoked) }
+        guard isCurrent else { return .isNext }
+        let signIn = SignIn(player: token.player, device: token.device, revision: try rows.int8(0, 0))
+        return .valid(signIn, generation: try rows.int4(0, 4))
+    }
+
+    /// The first login with a token that `ROTATE` gave: it takes the place of the one before, whose sessions end.
+    ///
+    /// Then the device is looked up once more, whatever came out: the token may have been begun by a call whose answer was
+    /// lost, or by another connection.
+    private func begin(_ token: Token, _ digest: [UInt8], _ request: RequestID, _ session: ClientSession) {
+        var parameters = ParameterList()
+        parameters.append(token.player.uuid)
+        parameters.append(token.device.uuid)
+        parameters.append(digest)
+        pool.execute(Self.beginToken, parameters, isRepeatable: true) { [weak self] result in
+            if case .failure(let error) = result {
+                return session.signInFinished(request, .failure(error.wireError))
+            }
+            guard let self else { return }
+            server.log(.info, "token-rotated", ["player": token.player, "device": token.device])
+            server.sessionsMustEnd()
+            signIn(token, request, session, mayBegin: false)
         }
     }
 
     /// `REGISTER`
-    func register(device name: String?, _ request: RequestID, _ session: ClientSession) {
-        guard isRegistrationOpen else { return session.signInFinished(request, .failure(.registrationClosed)) }
+    func register(device name: String?, invite: InviteCode?, _ request: RequestID, _ session: ClientSession) {
+        let registration = server.configuration.registration
+        if registration == .closed { return session.signInFinished(request, .failure(.registrationClosed)) }
+        if registration == .invite, invite == nil { return session.signInFinished(request, .failure(.inviteRequired)) }
         guard let token = newToken(of: PlayerID(UUID())) else {
             return session.signInFinished(request, .failure(.internalError()))
         }
@@ -60,36 +122,52 @@ final class Accounts {
         parameters.append(token.device.uuid)
         parameters.append(name ?? "device")
         parameters.append(Secrets.sha256(token.secret))
-        pool.execute(Self.register, parameters, isRepeatable: true) { result in
+        // Where anyone may register, an invite is not used up.
+        let redeemed = registration == .invite ? invite : nil
+        if let redeemed {
+            parameters.append(redeemed.locator)
+            parameters.append(Secrets.sha256(redeemed.canonical))
+        }
+        let statement = redeemed == nil ? Self.register : Self.registerByInvite
+        pool.execute(statement, parameters, isRepeatable: true) { [server] result in
             session.signInFinished(
                 request,
-                result.answer { _ throws(DatabaseError) in
-                    .success(SignIn(player: token.player, device: token.device, token: token, revision: 0))
+                result.answer { rows throws(DatabaseError) in
+                    if let redeemed {
+                        guard try rows.bool(0, 0) else { return .failure(.inviteInvalid) }
+                        server.log(.info, "invite-redeemed", ["invite": redeemed.locator, "player": token.player])
+                    }
+                    return .success(SignIn(player: token.player, device: token.device, token: token, revision: 0))
                 })
         }
     }
 
     /// `PAIR`
     func createPairingCode(
-        of player: PlayerID, _ request: RequestID, _ session: ClientSession, triesLeft: Int = maxLocatorTries
+        of player: PlayerID, device: DeviceID, _ request: RequestID, _ session: ClientSession,
+        triesLeft: Int = maxLocatorTries
     ) {
         guard triesLeft > 0, let code = (try? Secrets.randomBytes(5)).flatMap(PairingCode.init(bytes:)) else {
             return session.pairingFinished(request, .failure(.busy(retryAfter: .seconds(5))))
         }
         var parameters = ParameterList()
         parameters.append(player.uuid)
+        parameters.append(device.uuid)
         parameters.append(code.locator)
         parameters.append(Secrets.sha256(code.canonical))
         pool.execute(Self.createCode, parameters, isRepeatable: true) { [weak self] result in
             // NULL: the locator names another code that still holds.
-            if case .success(let rows) = result, rows.rowCount == 1, (try? rows.isNull(0, 0)) == true {
-                self?.createPairingCode(of: player, request, session, triesLeft: triesLeft - 1)
+            if case .success(let rows) = result, rows.rowCount == 1, (try? rows.bool(0, 0)) == true,
+                (try? rows.isNull(0, 1)) == true
+            {
+                self?.createPairingCode(of: player, device: device, request, session, triesLeft: triesLeft - 1)
                 return
             }
             session.pairingFinished(
                 request,
                 result.answer { rows throws(DatabaseError) in
-                    let expires = Timestamp(clamping: try rows.microsecondsSince1970(0, 0))
+                    guard try rows.bool(0, 0) else { return .failure(.deviceRevoked) }
+                    let expires = Timestamp(clamping: try rows.microsecondsSince1970(0, 1))
                     return .success(PairingOffer(code: code, expires: expires))
                 })
         }

@@ -9,10 +9,14 @@ import Wire
 /// LISTEN goes first, then the counters of all watched players are read, so nothing that was said meanwhile is missed.
 /// The same connection asks for the epoch now and then, which also finds a connection that is dead without a word; and
 /// more rarely it looks the counters up, in case a daemon died between its commit and its notification.
+///
+/// It also carries a word that sessions are to end, see ``SessionEnds``; an older daemon passes it over.
 final class ChangeFeed {
-    private static let channel = "ieum_changes"
+    static let channel = "ieum_changes"
     /// PostgreSQL takes payloads of fewer than 8,000 bytes.
     private static let maxPayloadBytes = 7_900
+    /// What is told in place of a change where sessions are to end, see ``SessionEnds``.
+    static let sessionEndsWord = "ends"
     private static let playersPerLookup = 1_000
     private static let probeInterval = Duration.seconds(5)
     private static let probesPerLookup = 6
@@ -33,6 +37,9 @@ final class ChangeFeed {
     private var unsent: [PlayerID: Revision] = [:]
     /// What the notification under way says.
     private var underWay: [PlayerID: Revision] = [:]
+    private var isNotifying = false
+    /// Whether the others are to be told that sessions end, and whether the notification under way tells them.
+    private var tellsSessionEnds = (unsent: false, underWay: false)
 
     init(server: SyncServer, link: DatabaseLink) {
         self.server = server
@@ -55,8 +62,14 @@ final class ChangeFeed {
         sendUnsent()
     }
 
+    /// Lets the other daemons look which sessions are to end.
+    func publishSessionEnds() {
+        tellsSessionEnds.unsent = true
+        sendUnsent()
+    }
+
     private func sendUnsent() {
-        guard underWay.isEmpty, !unsent.isEmpty, let connection = link.connection else { return }
+        guard !isNotifying, !unsent.isEmpty || tellsSessionEnds.unsent, let connection = link.connection else { return }
         var payloads = BinaryArray(of: .text)
         var payload: [UInt8] = []
         for (player, revision) in unsent {
@@ -69,8 +82,11 @@ final class ChangeFeed {
             payload.append(UInt8(ascii: ":"))
             payload.append(decimal: revision)
         }
-        payloads.append(payload)
+        if !payload.isEmpty { payloads.append(payload) }
+        tellsSessionEnds = (false, tellsSessionEnds.unsent)
+        if tellsSessionEnds.underWay { payloads.append(Self.sessionEndsWord) }
         swap(&underWay, &unsent)
+        isNotifying = true
         var parameters = ParameterList()
         parameters.append(payloads)
         connection.execute(Self.notify, parameters) { [weak self] result in
@@ -82,14 +98,23 @@ final class ChangeFeed {
         if case .failure(let error) = result {
             server.log(.warning, "notify-failed", ["error": error])
             // Said again by the next connection: saying it twice does no harm.
-            if error.isRetryable { unsent.merge(underWay) { max($0, $1) } }
+            if error.isRetryable {
+                unsent.merge(underWay) { max($0, $1) }
+                tellsSessionEnds.unsent = tellsSessionEnds.unsent || tellsSessionEnds.underWay
+            }
         }
+        isNotifying = false
+        tellsSessionEnds.underWay = false
         underWay.removeAll(keepingCapacity: true)
         sendUnsent()
     }
 
     private func heard(_ payload: String, from pid: Int32) {
         guard pid != link.connection?.backendPID else { return }
+        if payload == Self.sessionEndsWord {
+            server.sessionEnds?.look()
+            return
+        }
         for word in payload.split(separator: " ") {
             let parts = word.split(separator: ":")
             guard parts.count == 2, let player = PlayerID(String(parts[0])), let revision = Revision(parts[1]) else {
@@ -103,6 +128,7 @@ final class ChangeFeed {
     private func connected(_ connection: DatabaseConnection) {
         askEpoch(connection)
         lookUpCounters(connection)
+        server.sessionEnds?.checkAll()
         sendUnsent()
     }
 

@@ -16,6 +16,8 @@ final class ClientSession {
     private var unfinished: (line: UInt32, since: ContinuousClock.Instant)?
     /// Until when the signed-in device counts as valid without being looked up; nil before its first push.
     private(set) var deviceVerifiedUntil: ContinuousClock.Instant?
+    /// How often the device's token had been replaced when this session signed in.
+    private(set) var tokenGeneration: Int32 = 0
     /// Output that the peer has not read, as counted against the limit of memory.
     private var countedOutput = 0
     /// Whether the server's table of watchers holds this session.
@@ -91,7 +93,9 @@ final class ClientSession {
 
     // MARK: Results
 
-    func signInFinished(_ request: RequestID, _ result: Result<SignIn, WireError>) {
+    func signInFinished(
+        _ request: RequestID, _ result: Result<SignIn, WireError>, tokenGeneration: Int32 = 0
+    ) {
         switch result {
         case .success(let signIn):
             // The connection may have gone while PostgreSQL was asked.
@@ -101,11 +105,12 @@ final class ClientSession {
             }
             countedPlayer = signIn.player
             server.metrics.signIns += 1
+            self.tokenGeneration = tokenGeneration
             act { $0.signedIn(request, as: signIn, into: &$1) }
         case .failure(let error):
             connection.maxLineBytes = server.maxLineBytesOfStrangers
             act { $0.requestFailed(request, error, into: &$1) }
-            guard error.code == .loginFailed || error.code == .codeInvalid else { return }
+            guard [.loginFailed, .codeInvalid, .inviteInvalid].contains(error.code) else { return }
             server.metrics.failedSignIns += 1
             wrongTries += 1
             server.addressLimits.triedWrongly(connection.peer, at: server.loop.now)
@@ -118,6 +123,13 @@ final class ClientSession {
     func pairingFinished(_ request: RequestID, _ result: Result<PairingOffer, WireError>) {
         switch result {
         case .success(let offer): act { $0.pairingCodeCreated(request, offer, into: &$1) }
+        case .failure(let error): act { $0.requestFailed(request, error, into: &$1) }
+        }
+    }
+
+    func accountChangeFinished(_ request: RequestID, _ result: Result<Reply, WireError>) {
+        switch result {
+        case .success(let answer): act { $0.accountChanged(request, answer, into: &$1) }
         case .failure(let error): act { $0.requestFailed(request, error, into: &$1) }
         }
     }
@@ -175,11 +187,13 @@ final class ClientSession {
         case .signIn(let token, let request):
             guard isAdmitted(request, isNew: false) else { return }
             server.accounts.signIn(token, request, self)
-        case .register(let device, let request):
+        case .register(let device, let invite, let request):
             guard isAdmitted(request, isNew: true) else { return }
-            server.accounts.register(device: device, request, self)
-        case .createPairingCode(let player, _, let request):
-            server.accounts.createPairingCode(of: player, request, self)
+            server.accounts.register(device: device, invite: invite, request, self)
+        case .createPairingCode(let player, let device, let request):
+            server.accounts.createPairingCode(of: player, device: device, request, self)
+        case .changeAccount(let change, let player, let device, let request):
+            server.accounts.change(change, of: player, by: device, request, self)
         case .redeem(let code, let device, let request):
             guard isAdmitted(request, isNew: false) else { return }
             server.accounts.redeem(code, device: device, request, self)

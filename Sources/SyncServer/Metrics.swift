@@ -23,6 +23,7 @@ final class Metrics {
     var notices = 0
     var signIns = 0
     var failedSignIns = 0
+    var sessionsEnded = 0
     var databaseLosses = 0
     var imports = 0
     var handshakes = 0
@@ -57,7 +58,11 @@ final class Metrics {
         count("read_rows_total", "Rows that they brought.", pulledRows)
         count("notices_total", "CHANGED notices to watchers.", notices)
         count("sign_ins_total", "Successful LOGIN, REGISTER and LINK.", signIns)
-        count("sign_ins_failed_total", "Wrong tokens and codes.", failedSignIns)
+        count("sign_ins_failed_total", "Wrong tokens, codes and invites.", failedSignIns)
+        count(
+            "sessions_ended_total",
+            "Sessions ended because the device was revoked, its token replaced or its player forgotten.",
+            sessionsEnded)
         count("imports_total", "Histories brought into empty players.", imports)
         count("database_losses_total", "Lost database connections.", databaseLosses)
         count("tls_handshakes_total", "TLS handshakes that succeeded.", handshakes)

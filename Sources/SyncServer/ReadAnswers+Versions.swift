@@ -67,16 +67,17 @@ extension ReadAnswers {
     }
 
     /// The lines of devices. One row more than the limit says that there is more.
-    static func devices(_ rows: QueryResult, limit: Int, into lines: inout [UInt8]) throws(DatabaseError) -> WireError?
-    {
+    static func devices(
+        _ rows: QueryResult, limit: Int, askedBy own: DeviceID?, into lines: inout [UInt8]
+    ) throws(DatabaseError) -> WireError? {
         let shown = min(rows.rowCount, limit)
         for row in 0..<shown {
+            let device = DeviceID(try rows.uuid(row, 0))
             DeviceEntry(
-                device: DeviceID(try rows.uuid(row, 0)), name: try rows.text(row, 1),
-                created: try rows.timestamp(row, 2),
+                device: device, name: try rows.text(row, 1), created: try rows.timestamp(row, 2),
                 seen: try rows.isNull(row, 4) ? nil : rows.timestamp(row, 4),
                 clockOffset: try rows.revision(row, 5),
-                revoked: try rows.isNull(row, 3) ? nil : rows.timestamp(row, 3)
+                revoked: try rows.isNull(row, 3) ? nil : rows.timestamp(row, 3), isThis: device == own
             ).print(into: &lines)
         }
         let hasMore = shown > 0 && rows.rowCount > shown

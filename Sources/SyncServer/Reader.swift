@@ -55,7 +55,8 @@ final class Reader {
             parameters.append(after?.uuid ?? UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
             parameters.append(Int64(limit) + 1)
             execute(ReadStatements.devices, parameters, request, session) {
-                rows, lines throws(DatabaseError) in try ReadAnswers.devices(rows, limit: limit, into: &lines)
+                rows, lines throws(DatabaseError) in
+                try ReadAnswers.devices(rows, limit: limit, askedBy: session.identity?.device, into: &lines)
             }
         }
     }

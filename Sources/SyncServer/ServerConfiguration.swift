@@ -10,8 +10,8 @@ public struct ServerConfiguration: Sendable {
     public var metrics: (host: String, port: Int)? = ("127.0.0.1", 4387)
     /// The PEM files of TLS; nil for plain TCP.
     public var tls: TLSServerContext.Files?
-    /// Whether anyone may `REGISTER`.
-    public var isRegistrationOpen = true
+    /// Who may `REGISTER`.
+    public var registration = Registration.open
     /// The load balancers whose connections begin with a PROXY header, version 2, which is believed.
     public var balancers: [SocketAddress.Network] = []
     /// What may be used at most.
@@ -23,6 +23,16 @@ public struct ServerConfiguration: Sendable {
 
     /// The defaults.
     public init() {}
+
+    /// Who may become a player. Devices of players that there are can always be paired.
+    public enum Registration: String, CaseIterable, Sendable {
+        /// Anyone.
+        case open
+        /// Who has a code that `ieumd invite` made.
+        case invite
+        /// Nobody.
+        case closed
+    }
 
     /// Bounds on what clients can make the daemon use. Each has an option of `ieumd serve` and a coded error.
     public struct Limits: Sendable {

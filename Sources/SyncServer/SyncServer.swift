@@ -25,7 +25,7 @@ public final class SyncServer {
     private var certificateTimer: EventLoop.Timer?
     /// Connections over the limit that are shaking hands, to be told so.
     private var strangers = 0
-    private var sessions: [ObjectIdentifier: ClientSession] = [:]
+    private(set) var sessions: [ObjectIdentifier: ClientSession] = [:]
     /// Connections of balancers that have not said yet whose they are.
     var prefaces: [Int: ProxyPreface] = [:]
     var nextPreface = 0
@@ -37,14 +37,15 @@ public final class SyncServer {
     private var spareEffects: [Session.Effects] = []
     private var listener: Listener?
     private var responder: HTTPResponder?
-    private var feed: ChangeFeed?
+    private(set) var feed: ChangeFeed?
+    private(set) var sessionEnds: SessionEnds?
     private let feedLink: DatabaseLink
     private var drainTimers: [EventLoop.Timer] = []
     /// Whether the server has begun to stop.
     public private(set) var isDraining = false
     private var whenDrained: (() -> Void)?
 
-    private(set) lazy var accounts = Accounts(pool: pool, isRegistrationOpen: configuration.isRegistrationOpen)
+    private(set) lazy var accounts = Accounts(server: self, pool: pool)
     private(set) lazy var reader = Reader(server: self, pool: pool)
     private(set) lazy var importer = Importer(server: self, pool: importPool)
 
@@ -104,6 +105,7 @@ public final class SyncServer {
     public func start() throws(EventLoopError) {
         pool.start()
         for lane in lanes { lane.start() }
+        sessionEnds = SessionEnds(server: self, link: feedLink, pool: pool)
         feed = ChangeFeed(server: self, link: feedLink)
         var options = Listener.Options()
         options.backlog = 4096

@@ -136,6 +136,11 @@ struct Failure: Error {
         case .codeInvalid: "Codes hold for ten minutes and one use. Make another: ieum pair on a signed-in device"
         case .registrationClosed:
             "Ask the server's operator, or join a player: ieum link CODE --server HOST:PORT --device NAME"
+        case .inviteRequired:
+            "Ask the server's operator for an invite, then: IEUM_INVITE=CODE ieum register …; or join a player: "
+                + "ieum link CODE --server HOST:PORT --device NAME"
+        case .inviteInvalid: "An invite works once, and until a certain day. Ask the server's operator for another."
+        case .noSuchDevice: "List your devices: ieum devices"
         case .baseMismatch: "Leave --base out: ieum remembers which revision of the game was seen here."
         case .savedReused: "Give another save another --saved, or leave it out."
         case .unknownCommand:

@@ -9,8 +9,9 @@ struct Program {
 
     /// All commands, in the order of the help text.
     static let commands: [ProgramCommand] = [
-        .register, .pair, .link, .push, .get, .delete, .pull, .watch, .history, .conflicts, .why, .show, .diff, .restore,
-        .export, .importing, .play, .status, .ping, .version,
+        .register, .pair, .link, .push, .get, .delete, .pull, .watch, .history, .conflicts, .why, .show, .diff,
+        .restore,
+        .export, .importing, .play, .devices, .status, .ping, .version,
     ]
 
     /// Runs a call, given without the program's name.
@@ -101,6 +102,7 @@ struct Program {
             Environment:
               IEUM_HOME        the folder of this device's identity (default $XDG_CONFIG_HOME/ieum, else ~/.config/ieum)
               IEUM_SERVER      stands in for --server
+              IEUM_INVITE      the invite for ieum register: a secret, better here than on the command line
               NO_COLOR         print without styles
 
             """

@@ -1,4 +1,5 @@
 import Foundation
+import TerminalText
 
 /// Words for a person: data on standard output, talk on standard error.
 enum Console {
@@ -8,7 +9,10 @@ enum Console {
     static func talk(_ text: String) { write(text, STDERR_FILENO) }
 
     static func error(_ message: String, hint: String?) {
-        write("ieumd: \(message)\n" + (hint.map { "\($0)\n" } ?? ""), STDERR_FILENO)
+        // What was typed, or stands in the database, may be in it: none of it steers a terminal.
+        let lines = ("ieumd: \(message)" + (hint.map { "\n\($0)" } ?? "")).replacing("\t", with: "    ")
+            .split(separator: "\n", omittingEmptySubsequences: false).map { String($0).terminalSafe }
+        write(lines.joined(separator: "\n") + "\n", STDERR_FILENO)
     }
 
     /// Writes everything at once, so that lines of several writers do not mix and nothing waits in a buffer.

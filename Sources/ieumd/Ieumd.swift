@@ -26,6 +26,12 @@ struct Ieumd {
           psql            open psql on the database
           grant-reader    let a database role read the views
           cert            make a certificate for trying TLS out
+          invite          make codes that let new players in; list and cancel them
+          players         list players, and what there is of each
+          devices         list a player's devices
+          pair            make a code for a player who has lost every device
+          revoke          end a player's device
+          forget          remove a player with everything
           prune           remove old versions from the history
           restore-epoch   begin a new epoch, after a backup was restored
           version         print the version
@@ -33,7 +39,9 @@ struct Ieumd {
 
         """
     private static let commands = [
-        "serve", "migrate", "psql", "grant-reader", "cert", "prune", "restore-epoch", "version", "help",
+        "serve", "migrate", "psql", "grant-reader", "cert", "invite", "players", "devices", "pair", "revoke", "forget",
+        "prune",
+        "restore-epoch", "version", "help",
     ]
 
     private static func run(_ arguments: [String], environment: [String: String]) -> Int32 {
@@ -50,6 +58,12 @@ struct Ieumd {
             case "psql": return try PsqlCommand(rest, environment: environment).run()
             case "grant-reader": return try GrantReaderCommand(rest, environment: environment).run()
             case "cert": return try CertCommand(rest, environment: environment).run()
+            case "invite": return try InviteCommand(rest, environment: environment).run()
+            case "players": return try PlayersCommand(rest, environment: environment).run()
+            case "devices": return try DevicesCommand(rest, environment: environment).run()
+            case "pair": return try PairCommand(rest, environment: environment).run()
+            case "revoke": return try RevokeCommand(rest, environment: environment).run()
+            case "forget": return try ForgetCommand(rest, environment: environment).run()
             case "prune": return try PruneCommand(rest, environment: environment).run()
             case "restore-epoch": return try RestoreEpochCommand(rest, environment: environment).run()
             case "version", "--version":
@@ -72,6 +86,12 @@ struct Ieumd {
         case "psql": Console.output(PsqlCommand.spec.help)
         case "grant-reader": Console.output(GrantReaderCommand.spec.help)
         case "cert": Console.output(CertCommand.spec.help)
+        case "invite": Console.output(InviteCommand.spec.help)
+        case "players": Console.output(PlayersCommand.spec.help)
+        case "devices": Console.output(DevicesCommand.spec.help)
+        case "pair": Console.output(PairCommand.spec.help)
+        case "revoke": Console.output(RevokeCommand.spec.help)
+        case "forget": Console.output(ForgetCommand.spec.help)
         case "prune": Console.output(PruneCommand.spec.help)
         case "restore-epoch": Console.output(RestoreEpochCommand.spec.help)
         case "migrate": return Migrations.run(["help"], environment: [:])

@@ -32,7 +32,7 @@ struct PruneCommand {
         let parsed = try ParsedArguments(arguments, of: Self.spec, environment: environment)
         choice = try DatabaseChoice(parsed, environment: environment)
         let text = parsed.string("older-than") ?? ""
-        guard let age = Self.microseconds(text) else {
+        guard let age = Age.microseconds(text) else {
             throw UsageError(
                 "--older-than takes a whole number from 1 with h, d or w, up to 100 years, not \"\(text)\"",
                 usage: Self.spec.usage)
@@ -41,22 +41,6 @@ struct PruneCommand {
         keep = Int32(try parsed.integer("keep", in: 0...1_000_000) ?? 0)
         isDryRun = parsed.flag("dry-run")
         isJSON = parsed.flag("json")
-    }
-
-    /// `90d` in microseconds: hours, days of 24 hours, weeks of 7 days.
-    private static func microseconds(_ text: String) -> Int64? {
-        let hours: Int64
-        switch text.last {
-        case "h": hours = 1
-        case "d": hours = 24
-        case "w": hours = 168
-        default: return nil
-        }
-        let digits = text.dropLast()
-        guard digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-            let number = Int64(digits), (1...876_600 / hours).contains(number)
-        else { return nil }
-        return number * hours * 3_600_000_000
     }
 
     /// Prunes to the end and says what went.

@@ -26,8 +26,8 @@ enum ServeOptions {
                 "metrics", "HOST:PORT", default: "127.0.0.1:4387", environment: "IEUM_METRICS",
                 help: "where /metrics, /healthz and /readyz answer, or off"),
             OptionSpec(
-                "registration", "open|closed", default: "open", environment: "IEUM_REGISTRATION",
-                help: "whether anyone may register a player"),
+                "registration", "open|invite|closed", default: "open", environment: "IEUM_REGISTRATION",
+                help: "who may become a player: anyone, who has a code of ieumd invite, nobody"),
             OptionSpec(
                 "log", "LEVEL", default: "info", environment: "IEUM_LOG", help: "debug, info, warning or error"),
         ] + limits,
@@ -134,11 +134,11 @@ enum ServeOptions {
                 "--metrics \(host) is not a loopback address, and what it tells is open to whoever reaches it; "
                     + "give --insecure on a network that you trust")
         }
-        switch parsed.string("registration") {
-        case "open": result.isRegistrationOpen = true
-        case "closed": result.isRegistrationOpen = false
-        case let other: throw UsageError("--registration is open or closed, not \"\(other ?? "")\"")
+        let registration = parsed.string("registration") ?? ""
+        guard let registration = ServerConfiguration.Registration(rawValue: registration) else {
+            throw UsageError("--registration is open, invite or closed, not \"\(registration)\"")
         }
+        result.registration = registration
         var limits = ServerConfiguration.Limits()
         limits.lanes = try parsed.integer("lanes", in: 1...64) ?? limits.lanes
         limits.readers = try parsed.integer("readers", in: 1...64) ?? limits.readers

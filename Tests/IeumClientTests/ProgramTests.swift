@@ -308,6 +308,8 @@ struct ProgramTests {
             (.shuttingDown, .unreachable), (.tooManyConnections, .unreachable), (.codeInvalid, .refused),
             (.tooManyTries, .refused), (.invalidJSON, .refused), (.stateTooLarge, .refused), (.baseMismatch, .refused),
             (.savedReused, .refused), (.cursorAhead, .refused), (.registrationClosed, .refused),
+            (.inviteRequired, .refused),
+            (.inviteInvalid, .refused), (.noSuchDevice, .refused),
             (.internalError, .refused),
         ])
     func refusals(code: WireError.Code, exitCode: ExitCode) {

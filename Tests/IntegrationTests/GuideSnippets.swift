@@ -178,4 +178,33 @@ struct GuideSnippets {
         try await within(60, "all is synced") { try await sync.waitUntilSynced() }
         #expect(try sync.state(ofGame: "today", in: Match.collection) == .synced)
     }
+
+    @Test("devices that are listed, renamed and revoked, and a player who is invited")
+    func devices() async throws {
+        let database = try TestDatabase.migrated()
+        let daemon = try DaemonProcess(database: database.conninfo, options: ["--registration", "invite"])
+        let server = "127.0.0.1:\(daemon.port)"
+        let invite = try Programs.run("ieumd", ["invite", "--database", database.conninfo]).output.trimmingCharacters(
+            in: .newlines)
+
+        // snippet
+        let token = try await SyncEngine.register(at: server, deviceName: "phone", invite: invite)
+        // end
+        let sync = try SyncEngine(store: GameStore.inMemory(), server: server, token: token)
+        _ = try await SyncEngine.link(at: server, code: sync.pairingCode(), deviceName: "lost tablet")
+        let shown = Shared<[String]>([])
+        func show(_ text: String) { shown.change { $0.append(text) } }
+
+        // snippet
+        for device in try await sync.devices() {
+            show(device.name)
+            if device.isThisDevice { try await sync.rename(device, to: "my phone") }
+            if device.name == "lost tablet" { try await sync.revoke(device) }
+        }
+        // end
+        #expect(shown.current == ["lost tablet", "phone"])
+        let devices = try await sync.devices()
+        #expect(devices.map(\.name) == ["my phone", "lost tablet"])
+        #expect(devices.map { $0.revoked == nil } == [true, false])
+    }
 }

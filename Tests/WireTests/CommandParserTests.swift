@@ -48,6 +48,19 @@ struct CommandParserTests {
             ("REGISTER device=\"my iPad\"", .register(device: "my iPad")),
             ("REGISTER device=\"\\ud83d\\ude00 \\\"q\\\" \\u0041\\/\"", .register(device: "😀 \"q\" A/")),
             ("REGISTER device=한글", .register(device: "한글")),
+            (
+                "REGISTER invite=7K3M-Q9TD-0V5R-ZX2C device=x",
+                .register(device: "x", invite: InviteCode("7K3MQ9TD0V5RZX2C"))
+            ),
+            ("RENAME name=\"old phone\"", .rename(nil, name: "old phone")),
+            (
+                "rename 01020304-0506-0708-090a-0b0c0d0e0f10 name=x",
+                .rename(DeviceID("01020304-0506-0708-090a-0b0c0d0e0f10"), name: "x")
+            ),
+            (
+                "REVOKE 01020304-0506-0708-090A-0B0C0D0E0F10",
+                .revoke(DeviceID(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))))
+            ), ("ROTATE", .rotate),
             ("REGISTER colour=blue device=x shape=\"a \\\" b\"", .register(device: "x")),
             ("REGISTER base=notanumber colour= colour=", .register(device: nil)),
             ("PAIR", .pair), ("PAIR now=true", .pair), ("UNWATCH", .unwatch), ("TIME", .time), ("PING", .ping),

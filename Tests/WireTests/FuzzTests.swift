@@ -59,7 +59,7 @@ struct FuzzTests {
             session.lineReceived(line.span, at: random.timestamp(), into: &effects)
             for action in effects.actions {
                 switch action {
-                case .signIn(_, let request), .register(_, let request), .redeem(_, _, let request):
+                case .signIn(_, let request), .register(_, _, let request), .redeem(_, _, let request):
                     session.requestFailed(request, .loginFailed, into: &effects)
                 case .close: session = Session(server: session.server)
                 default: break

@@ -103,6 +103,33 @@ struct IdentityTests {
         #expect(!shown.contains("Q9TD") && shown.contains("7K3M"))
     }
 
+    @Test("an invite is read as people type it, has 80 bits, and shows its secret only when asked to")
+    func inviteCodes() throws {
+        let code = try #require(InviteCode("7K3M-Q9TD-0V5R-ZX2C"))
+        #expect(code.text == "7K3M-Q9TD-0V5R-ZX2C")
+        #expect(code.locator == "7K3M")
+        #expect(code.canonical == Array("7K3MQ9TD0V5RZX2C".utf8))
+        for typed in ["7k3m-q9td-ov5r-zx2c", "7K3MQ9TD0V5RZX2C", "7-K-3-M-Q-9-T-D-O-V-5-R-Z-X-2-C"] {
+            #expect(InviteCode(typed) == code)
+        }
+        for bad in [
+            "", "7K3M-Q9TD", "7K3M-Q9TD-0V5R-ZX2", "7K3M-Q9TD-0V5R-ZX2CX", "7K3M-Q9TD-0V5R-ZX2U", "7K3M Q9TD 0V5R ZX2C",
+            String(repeating: "-", count: 16),
+        ] {
+            #expect(InviteCode(bad) == nil)
+        }
+        #expect(InviteCode(bytes: [UInt8](repeating: 255, count: 10))?.text == "ZZZZ-ZZZZ-ZZZZ-ZZZZ")
+        #expect(InviteCode(bytes: [UInt8](repeating: 0, count: 9)) == nil)
+        var shown = "\(code) \(String(reflecting: code))"
+        dump(code, to: &shown)
+        #expect(!shown.contains("Q9TD") && shown.contains("7K3M"))
+        var random = SeededRandom.fresh()
+        for _ in 0..<2_000 {
+            let code = try random.inviteCode()
+            #expect(InviteCode(code.text) == code && InviteCode(code.text.lowercased()) == code)
+        }
+    }
+
     @Test("a random pairing code is read back")
     func randomPairingCodes() throws {
         var random = SeededRandom.fresh()

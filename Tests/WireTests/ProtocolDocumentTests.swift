@@ -89,6 +89,11 @@ private struct Replay {
                     connections[connection]?.change(to: try #require(Int64(entry.text.dropFirst(19))))
                     try look(connection, from: index)
                 }
+                for reason in [WireError.deviceRevoked, .tokenRotated]
+                where output[connection, default: []].isEmpty && entry.text.hasPrefix("* BYE reason=\(reason.code) ") {
+                    connections[connection]?.hangUp(reason)
+                    try look(connection, from: index)
+                }
                 var lines = output[connection, default: []]
                 try #require(!lines.isEmpty, "nothing came for: \(entry.text)")
                 let said = lines.removeFirst()
@@ -161,6 +166,10 @@ extension SessionHarness {
         session.changed(upTo: revision, into: &effects)
     }
 
+    fileprivate mutating func hangUp(_ reason: WireError) {
+        session.hangUp(reason, into: &effects)
+    }
+
     fileprivate mutating func nextAction() -> Session.Action? {
         effects.actions.isEmpty ? nil : effects.actions.removeFirst()
     }
@@ -181,6 +190,9 @@ extension SessionHarness {
             session.pairingCodeCreated(request, try PairingOffer(fields), into: &effects)
         case (.watch, .ok(let fields)):
             session.watchEstablished(request, revision: try fields.revision("revision"), into: &effects)
+        case (.changeAccount(.rotate, _, _, _), .ok(let fields)):
+            session.accountChanged(request, .rotated(try TokenOffer(fields)), into: &effects)
+        case (.changeAccount, .ok): session.accountChanged(request, .done, into: &effects)
         case (.importing(let part, _, _, _), .ok(let fields)):
             let answer: Reply =
                 switch part {

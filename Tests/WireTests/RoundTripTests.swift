@@ -102,6 +102,7 @@ extension ServerLine {
         case (.ok(let fields), .hello): .hello(try Greeting(hello: fields))
         case (.ok(let fields), .signIn): .signIn(try SignIn(fields))
         case (.ok(let fields), .pairing): .pairing(try PairingOffer(fields))
+        case (.ok(let fields), .rotated): .rotated(try TokenOffer(fields))
         case (.ok(let fields), .receipt): .receipt(try PushReceipt(fields))
         case (.ok(let fields), .watching): .watching(revision: try fields.revision("revision"))
         case (.ok(let fields), .imported): .imported(revision: try fields.revision("revision"))

@@ -62,6 +62,7 @@ private struct Step {
         case watching(Revision)
         case pairing(PairingOffer)
         case importing(Reply)
+        case account(Reply)
         case failure(WireError)
     }
 
@@ -72,11 +73,6 @@ private struct Step {
 
     static func random(_ index: Int, using random: inout SeededRandom) throws -> Step {
         let mark = Timestamp(clamping: Int64(index))
-        func line(_ print: (inout [UInt8]) -> Void) -> [String] {
-            var bytes: [UInt8] = []
-            print(&bytes)
-            return [String(decoding: bytes.dropLast(), as: UTF8.self)]
-        }
         let failure = WireError(.unavailable, "step \(index)", retryAfter: .seconds(1))
         let fails = random.chance(0.2)
         switch Int.random(in: 0..<20, using: &random) {
@@ -85,7 +81,7 @@ private struct Step {
             return Step(
                 line: random.chance(0.8) ? "PUSH a b {}" : "DELETE a b",
                 result: .push(fails ? .failure(failure) : .success(receipt)),
-                reply: line { if fails { failure.print(into: &$0) } else { receipt.print(into: &$0) } })
+                reply: Self.line { if fails { failure.print(into: &$0) } else { receipt.print(into: &$0) } })
         case 7, 8, 9:
             let verb =
                 ["PULL", "GET a b", "HISTORY a b", "VERSIONS", "DEVICES"].randomElement(using: &random) ?? "PULL"
@@ -94,35 +90,45 @@ private struct Step {
             return Step(
                 line: verb,
                 result: fails ? .failure(failure) : .read(Array((lines.joined(separator: "\n") + "\n").utf8)),
-                reply: fails ? line { failure.print(into: &$0) } : lines)
+                reply: fails ? Self.line { failure.print(into: &$0) } : lines)
         case 10:
             return Step(
                 line: "WATCH since=\(index)", result: fails ? .failure(failure) : .watching(Int64(index)),
-                reply: fails ? line { failure.print(into: &$0) } : ["OK revision=\(index)"])
-        case 11: return Step(line: "UNWATCH", reply: ["OK"])
+                reply: fails ? Self.line { failure.print(into: &$0) } : ["OK revision=\(index)"])
+        case 11:
+            guard random.chance(0.5) else { return Step(line: "UNWATCH", reply: ["OK"]) }
+            let line = ["RENAME name=a", "REVOKE \(SessionHarness.player)"].randomElement(using: &random) ?? ""
+            let answer = Self.line { if fails { failure.print(into: &$0) } else { Reply.done.print(into: &$0) } }
+            return Step(line: line, result: fails ? .failure(failure) : .account(.done), reply: answer)
         case 12:
             let offer = PairingOffer(code: try random.pairingCode(), expires: mark)
             return Step(
                 line: "PAIR", result: fails ? .failure(failure) : .pairing(offer),
-                reply: line { if fails { failure.print(into: &$0) } else { offer.print(into: &$0) } })
+                reply: Self.line { if fails { failure.print(into: &$0) } else { offer.print(into: &$0) } })
         case 13: return Step(line: "TIME", time: mark, reply: ["OK time=\(mark)"])
         case 14:
             return Step(
                 line: "PUSH a b {",
-                reply: line { WireError(JSONCheck.Failure(reason: .endsInObject, offset: 1)).print(into: &$0) })
+                reply: Self.line { WireError(JSONCheck.Failure(reason: .endsInObject, offset: 1)).print(into: &$0) })
         case 15, 16, 17:
             let device = "IMPORT DEVICE \(SessionHarness.device) created=\(mark) name=a"
             return Step(
                 line: device, result: fails ? .failure(failure) : .importing(.done),
-                reply: fails ? line { failure.print(into: &$0) } : ["OK"])
+                reply: fails ? Self.line { failure.print(into: &$0) } : ["OK"])
         case 18:
             return Step(
                 line: "IMPORT END versions=0 devices=0 last=\(index)",
                 result: fails ? .failure(failure) : .importing(.imported(revision: Int64(index))),
-                reply: fails ? line { failure.print(into: &$0) } : ["OK revision=\(index)"])
+                reply: fails ? Self.line { failure.print(into: &$0) } : ["OK revision=\(index)"])
         default:
-            return Step(line: "REGISTER", reply: line { WireError.alreadySignedIn.print(into: &$0) })
+            return Step(line: "REGISTER", reply: Self.line { WireError.alreadySignedIn.print(into: &$0) })
         }
+    }
+
+    private static func line(_ print: (inout [UInt8]) -> Void) -> [String] {
+        var bytes: [UInt8] = []
+        print(&bytes)
+        return [String(decoding: bytes.dropLast(), as: UTF8.self)]
     }
 
     var needsAnswer: Bool { if case .none = result { false } else { true } }
@@ -211,6 +217,7 @@ private struct Driver {
         case .watching(let revision):
             harness.session.watchEstablished(request, revision: revision, into: &harness.effects)
         case .pairing(let offer): harness.session.pairingCodeCreated(request, offer, into: &harness.effects)
+        case .account(let answer): harness.session.accountChanged(request, answer, into: &harness.effects)
         case .importing(let answer): harness.session.importAnswered(request, answer, into: &harness.effects)
         case .failure(let error): harness.session.requestFailed(request, error, into: &harness.effects)
         }

@@ -42,7 +42,9 @@ struct SessionTests {
         (.hello, "HELLO"), (.register, "REGISTER device=x"), (.login, "LOGIN \(token)"), (.pair, "PAIR"),
         (.link, "LINK 7K3M-Q9TD"), (.push, "PUSH a b {}"), (.delete, "DELETE a b"), (.pull, "PULL since=3"),
         (.watch, "WATCH since=3"), (.unwatch, "UNWATCH"), (.get, "GET a b"), (.history, "HISTORY a b"), (.time, "TIME"),
-        (.versions, "VERSIONS since=3 conflicts=true"), (.devices, "DEVICES limit=7"), (.importing, "IMPORT BEGIN"),
+        (.versions, "VERSIONS since=3 conflicts=true"), (.devices, "DEVICES limit=7"),
+        (.rename, "RENAME name=x"), (.revoke, "REVOKE \(SessionHarness.player)"), (.rotate, "ROTATE"),
+        (.importing, "IMPORT BEGIN"),
         (.ping, "PING"), (.help, "HELP"), (.quit, "QUIT"),
     ]
     private static let token =
@@ -112,6 +114,10 @@ struct SessionTests {
             case .versions:
                 [.read(.versions(VersionsQuery(.since(3), onlyConflicts: true), limit: 100), player: player, request)]
             case .devices: [.read(.devices(after: nil, limit: 7), player: player, request)]
+            case .rename: [.changeAccount(.rename(device, name: "x"), player: player, device: device, request)]
+            case .revoke:
+                [.changeAccount(.revoke(DeviceID(player.uuid)), player: player, device: device, request)]
+            case .rotate: [.changeAccount(.rotate, player: player, device: device, request)]
             case .importing: [.importing(.begin, player: player, device: device, request)]
             case .watch: [.watch(since: 3, player: player, request)]
             case .quit: [.close]
@@ -161,6 +167,10 @@ struct SessionTests {
             ("LOGIN \(Self.token)", Session.Action.signIn(token, request)),
             ("REGISTER device=\"my iPad\"", .register(device: "my iPad", request)),
             ("REGISTER", .register(device: nil, request)),
+            (
+                "REGISTER invite=7k3mq9td0v5rzx2c",
+                .register(device: nil, invite: InviteCode("7K3M-Q9TD-0V5R-ZX2C"), request)
+            ),
             ("LINK 7K3M-Q9TD device=x", .redeem(code, device: "x", request)),
         ] {
             var harness = SessionHarness()

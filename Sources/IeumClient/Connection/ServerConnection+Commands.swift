@@ -29,8 +29,9 @@ extension ServerConnection {
     }
 
     /// Makes a player with this device as the first.
-    package func register(device: String) throws(ClientError) -> Token {
-        try newToken(.register(device: device))
+    /// - Parameter invite: a code of the server's operator, where new players need one.
+    package func register(device: String, invite: InviteCode? = nil) throws(ClientError) -> Token {
+        try newToken(.register(device: device, invite: invite))
     }
 
     /// Joins the player who made the code.

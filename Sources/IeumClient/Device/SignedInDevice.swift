@@ -27,9 +27,19 @@ package final class SignedInDevice {
         isEpochNew = try home.seen().epoch == epoch ? false : home.updateSeen { $0.meet(epoch: epoch) }
     }
 
+    /// Gets another token, keeps it, and signs in with it, which ends the old one.
+    /// - Throws: ``HomeError``, ``ClientError``.
+    package func rotateToken() throws {
+        try home.replaceToken { try connection.rotateToken(of: identity.token) }
+        let token = try home.identity().token
+        connection = try ServerConnection(to: identity.server, patience: patience)
+        _ = try connection.logIn(token)
+    }
+
     private func reconnect() throws {
         connection = try ServerConnection(to: identity.server, patience: patience)
-        _ = try connection.logIn(identity.token)
+        // Another process may have got the device another token meanwhile.
+        _ = try connection.logIn(home.identity().token)
         let epoch = connection.greeting.epoch
         if try home.updateSeen({ $0.meet(epoch: epoch) }) { isEpochNew = true }
     }

@@ -105,6 +105,28 @@ package struct DeviceHome: Sendable {
         }
     }
 
+    /// Puts another token of the same device in the place of the one that is kept; `obtain` gets it from the server.
+    ///
+    /// It is on disk before it is used for the first time, and until then the old one holds: whatever breaks, one of the two that
+    /// are known here signs in.
+    package func replaceToken(_ obtain: () throws -> Token) throws {
+        try folder.whileLocked {
+            // A full disk or a read-only folder shows here.
+            try folder.write(".probe", [UInt8](repeating: 0x20, count: 4_096))
+            unlink(folder.path(of: ".probe"))
+            try folder.write(File.token, Array((try obtain().text + "\n").utf8))
+        }
+    }
+
+    /// Keeps another name of this device.
+    package func rename(to name: String) throws {
+        try folder.whileLocked {
+            var identity = try identity()
+            identity.deviceName = name
+            try folder.write(File.identity, identity.card)
+        }
+    }
+
     private func holdsSomething() throws(HomeError) -> Bool {
         var status = stat()
         for name in [File.identity, File.token] {

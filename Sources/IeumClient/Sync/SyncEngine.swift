@@ -11,6 +11,8 @@ public final class SyncEngine: Sendable {
     private let storage: any SyncStorage
     private let thread: any ConnectionThread
     private let runner: SyncRunner
+    /// Which device this is.
+    let device: DeviceID
 
     /// Makes an engine and starts it.
     package convenience init(
@@ -54,6 +56,7 @@ public final class SyncEngine: Sendable {
             on: thread, server: address, storage: storage, hub: hub,
             core: SyncCore(token: token, settings: settings, seed: seed), report: report)
         self.runner = runner
+        device = token.device
         storage.whenSaved(for: runner) { runner.announceSave() }
         start()
     }
@@ -180,15 +183,22 @@ public final class SyncEngine: Sendable {
     /// - Parameters:
     ///   - server: its address, as for ``init(store:server:token:trust:certificate:)``.
     ///   - deviceName: what to call this device.
+    ///   - invite: a code of the server's operator, where new players need one: it works once. Where the answer is lost on its
+    ///     way, the code is used up, and the operator gives another.
     ///   - trust: what makes the server's certificate a good one.
     ///   - certificate: this device's own, for a server that wants one.
     /// - Returns: the token. Keep it in the keychain: who has it is the device.
     /// - Throws: ``SyncError``, ``SyncError/insecure(_:)`` when the server is not who it must be.
     public static func register(
-        at server: String, deviceName: String, trust: ServerTrust = .system, certificate: ClientCertificate? = nil
+        at server: String, deviceName: String, invite: String? = nil, trust: ServerTrust = .system,
+        certificate: ClientCertificate? = nil
     ) async throws -> String {
-        try await newToken(at: address(server, trust, certificate)) { (connection) throws(ClientError) in
-            try connection.register(device: deviceName)
+        let code = try invite.map { (text) throws(SyncError) in
+            guard let code = InviteCode(text) else { throw SyncError(WireError.inviteInvalid) }
+            return code
+        }
+        return try await newToken(at: address(server, trust, certificate)) { (connection) throws(ClientError) in
+            try connection.register(device: deviceName, invite: code)
         }
     }
 
@@ -240,7 +250,7 @@ public final class SyncEngine: Sendable {
         thread.post { work(runner) }
     }
 
-    private func ask(_ command: Command) async throws -> [ServerLine] {
+    func ask(_ command: Command) async throws -> [ServerLine] {
         try await hub.ask { id in
             post { $0.ask(command, for: id) }
         }

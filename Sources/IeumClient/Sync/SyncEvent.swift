@@ -124,7 +124,7 @@ public struct SyncVersionInfo: Hashable, Sendable {
 
 extension Date {
     /// The nearest date: a `Date` is a floating-point number.
-    fileprivate init(_ time: Timestamp) {
+    init(_ time: Timestamp) {
         self.init(timeIntervalSince1970: Double(time.microseconds) / 1_000_000)
     }
 }

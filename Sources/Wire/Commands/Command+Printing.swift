@@ -8,8 +8,12 @@ extension Command {
         switch self {
         case .hello(let client):
             if let client { bytes.append(option: " client=", text: client) }
-        case .register(let device):
+        case .register(let device, let invite):
             if let device { bytes.append(option: " device=", text: device) }
+            if let invite {
+                bytes.append(text: " invite=")
+                invite.print(into: &bytes)
+            }
         case .login(let token):
             bytes.append(UInt8(ascii: " "))
             token.print(into: &bytes)
@@ -39,13 +43,17 @@ extension Command {
         case .devices(let after, let limit):
             if let after { bytes.append(option: " after=", after) }
             if let limit { bytes.append(option: " limit=", limit) }
+        case .rename(let device, let name):
+            if let device { bytes.append(option: " ", device) }
+            bytes.append(option: " name=", text: name)
+        case .revoke(let device): bytes.append(option: " ", device)
         case .importing(let part): part.print(into: &bytes)
         case .help(let topic):
             if let topic {
                 bytes.append(UInt8(ascii: " "))
                 bytes.append(contentsOf: topic.utf8.filter { $0 > 0x20 })
             }
-        case .pair, .unwatch, .time, .ping, .quit: break
+        case .pair, .rotate, .unwatch, .time, .ping, .quit: break
         }
         bytes.append(UInt8(ascii: "\n"))
     }

@@ -2,8 +2,8 @@
 public enum Command: Hashable, Sendable {
     /// Who is there: names the client's program, asks for protocol, server, epoch, limits and time.
     case hello(client: String?)
-    /// Make a player and its first device.
-    case register(device: String?)
+    /// Make a player and its first device, by an invite where the server asks for one.
+    case register(device: String?, invite: InviteCode? = nil)
     /// Sign in as a device.
     case login(Token)
     /// Make a code by which another device joins this player.
@@ -26,6 +26,12 @@ public enum Command: Hashable, Sendable {
     case versions(VersionsQuery)
     /// The player's devices.
     case devices(after: DeviceID?, limit: Int?)
+    /// Call one of the player's devices otherwise; `nil`: this one.
+    case rename(DeviceID?, name: String)
+    /// End one of the player's devices.
+    case revoke(DeviceID)
+    /// Get another token for this device.
+    case rotate
     /// A part of a history that is brought into an empty player.
     case importing(ImportPart)
     /// The server's time.
@@ -54,6 +60,9 @@ public enum Verb: String, CaseIterable, Sendable {
     case history = "HISTORY"
     case versions = "VERSIONS"
     case devices = "DEVICES"
+    case rename = "RENAME"
+    case revoke = "REVOKE"
+    case rotate = "ROTATE"
     case importing = "IMPORT"
     case time = "TIME"
     case ping = "PING"
@@ -114,6 +123,9 @@ extension Command {
         case .history: .history
         case .versions: .versions
         case .devices: .devices
+        case .rename: .rename
+        case .revoke: .revoke
+        case .rotate: .rotate
         case .importing: .importing
         case .time: .time
         case .ping: .ping

@@ -29,13 +29,14 @@ struct CommandOptions {
         static let last = Keys(rawValue: 1 << 20)
         static let purged = Keys(rawValue: 1 << 21)
         static let importID = Keys(rawValue: 1 << 22)
+        static let invite = Keys(rawValue: 1 << 23)
 
         private static let byText: [(packed: UInt64, key: Keys)] = [
             ("saved", saved), ("base", base), ("schema", schema), ("since", since), ("limit", limit),
             ("revision", revision), ("before", before), ("device", device), ("client", client), ("after", after),
             ("states", states), ("outcome", outcome), ("stamp", stamp), ("received", received), ("rival", rival),
             ("name", name), ("created", created), ("versions", versions), ("devices", devices), ("last", last),
-            ("purged", purged), ("import", importID),
+            ("purged", purged), ("import", importID), ("invite", invite),
         ].map { (text: String, key: Keys) in (text.utf8.reduce(0) { $0 << 8 | UInt64($1) }, key) }
 
         /// The key that stands in a line; empty for a key that nobody knows.
@@ -79,6 +80,7 @@ struct CommandOptions {
     private(set) var last: Revision?
     private(set) var purged: Revision?
     private(set) var importID: UUID?
+    private(set) var invite: InviteCode?
 
     /// Takes options for as long as they follow one another. Those that are not `known` to the command are ignored.
     init(_ line: Span<UInt8>, _ scanner: inout LineScanner, known: Keys) throws(WireError) {
@@ -114,6 +116,12 @@ struct CommandOptions {
         case .after: after = DeviceID(try Self.uuid(value, "after"))
         case .conflicts: conflicts = try Self.flag(value, "conflicts")
         case .states: states = try Self.flag(value, "states")
+        case .invite:
+            guard let code = InviteCode(utf8: value) else {
+                throw .invalidArgument(
+                    field: "invite", "invite= is no invite", hint: "An invite looks like 7K3M-Q9TD-0V5R-ZX2C.")
+            }
+            invite = code
         default: try setImported(key, value)
         }
     }

@@ -76,17 +76,31 @@ public struct CommandParser: Sendable {
             }
             return .link(code: code, device: try lastOptions(verb, line, &scanner, known: .device).device)
         case .register:
-            return .register(device: try lastOptions(verb, line, &scanner, known: .device).device)
+            let options = try lastOptions(verb, line, &scanner, known: [.device, .invite])
+            return .register(device: options.device, invite: options.invite)
+        case .rename:
+            let device = try scanner.nextPositional(in: line).map { (word) throws(WireError) in
+                try deviceID(line.extracting(word))
+            }
+            guard let name = try lastOptions(verb, line, &scanner, known: .name).name else {
+                throw .missingOption("name", of: .rename)
+            }
+            return .rename(device, name: name)
+        case .revoke:
+            let device = try deviceID(line.extracting(positional(.device, verb, line, &scanner)))
+            _ = try lastOptions(verb, line, &scanner, known: [])
+            return .revoke(device)
         case .hello:
             return .hello(client: try lastOptions(verb, line, &scanner, known: .client).client)
         case .help:
             let topic = scanner.nextPositional(in: line).map { line.text($0) }
             _ = try lastOptions(verb, line, &scanner, known: [])
             return .help(topic: topic)
-        case .pair, .unwatch, .time, .ping, .quit:
+        case .pair, .rotate, .unwatch, .time, .ping, .quit:
             _ = try lastOptions(verb, line, &scanner, known: [])
             switch verb {
             case .pair: return .pair
+            case .rotate: return .rotate
             case .unwatch: return .unwatch
             case .time: return .time
             case .quit: return .quit
@@ -100,6 +114,13 @@ public struct CommandParser: Sendable {
         let options = try CommandOptions(line, &scanner, known: [.saved, .base, .schema])
         guard scanner.hasMore(in: line) else { throw .missingState }
         return .push(Push(game: game, options, state: try state(line, &scanner)))
+    }
+
+    private func deviceID(_ word: Span<UInt8>) throws(WireError) -> DeviceID {
+        guard let device = DeviceID(utf8: word) else {
+            throw .invalidArgument(field: "device", "this is no device's id", hint: "DEVICES lists the devices.")
+        }
+        return device
     }
 
     /// Takes the state, which is the rest of the line.

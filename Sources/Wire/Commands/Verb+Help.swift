@@ -3,7 +3,7 @@ extension Verb {
     public var usage: String {
         switch self {
         case .hello: "HELLO [client=<name>]"
-        case .register: "REGISTER [device=<name>]"
+        case .register: "REGISTER [device=<name>] [invite=<code>]"
         case .login: "LOGIN <token>"
         case .pair: "PAIR"
         case .link: "LINK <code> [device=<name>]"
@@ -17,6 +17,9 @@ extension Verb {
         case .versions:
             "VERSIONS [since|before|revision=<revision>] [limit=<number>] [conflicts=<flag>] [states=<flag>]"
         case .devices: "DEVICES [after=<device>] [limit=<number>]"
+        case .rename: "RENAME [<device>] name=<name>"
+        case .revoke: "REVOKE <device>"
+        case .rotate: "ROTATE"
         case .importing: "IMPORT (BEGIN | DEVICE | VERSION | END | CANCEL) …"
         case .time: "TIME"
         case .ping: "PING"
@@ -42,6 +45,9 @@ extension Verb {
         case .history: "list a game's versions, newest first"
         case .versions: "list the versions of all games, in the order of their revisions"
         case .devices: "list your devices"
+        case .rename: "call one of your devices otherwise"
+        case .revoke: "end one of your devices at once: it is signed out everywhere"
+        case .rotate: "get another token for this device"
         case .importing: "bring an exported history into an empty player"
         case .time: "the server's time"
         case .ping: "see whether the server is there"
@@ -65,9 +71,11 @@ extension Verb {
         case .history: "HISTORY handle.game today limit=20"
         case .versions: "VERSIONS before=42 limit=20 conflicts=true"
         case .devices: "DEVICES limit=20"
+        case .rename: "RENAME name=\"my old phone\""
+        case .revoke: "REVOKE 9a0c6b12-4e0f-4f6e-8a5d-2c7b1e9f0d33"
         case .importing: "IMPORT BEGIN"
         case .help: "HELP PUSH"
-        case .pair, .unwatch, .time, .ping, .quit: rawValue
+        case .pair, .rotate, .unwatch, .time, .ping, .quit: rawValue
         }
     }
 
@@ -76,7 +84,10 @@ extension Verb {
         switch self {
         case .hello: ["Optional. Works signed in or not."]
         case .register:
-            ["The token is shown once: keep it. It signs this device in on the next connection (LOGIN)."]
+            [
+                "The token is shown once: keep it. It signs this device in on the next connection (LOGIN).",
+                "invite  a code of the server's operator, where new players need one",
+            ]
         case .login: ["Answers the player, the device and the player's last revision."]
         case .pair: ["The code holds for ten minutes, for one device. Type it there: LINK <code>."]
         case .link:
@@ -119,6 +130,17 @@ extension Verb {
             [
                 "Sends a DEVICE line for each, then END. clock-offset: how far its clock is ahead, in microseconds.",
                 "Go on with after=<after of END> while END says more=true.",
+            ]
+        case .rename: ["Without a device: this one."]
+        case .revoke:
+            [
+                "Its token and its open connections end within a second. Its games and its history stay.",
+                "The own device may be given, to sign out for good.",
+            ]
+        case .rotate:
+            [
+                "Answers the new token, once. The old one holds until the first LOGIN with the new one; then it ends,",
+                "and with it every connection that it signed in.",
             ]
         case .importing:
             [

@@ -113,6 +113,15 @@ extension WireError {
     public static let registrationClosed = WireError(
         .registrationClosed, "this server takes no new players", hint: "Ask the server's operator.")
 
+    /// The server takes new players by invitation only.
+    public static let inviteRequired = WireError(
+        .inviteRequired, "this server takes new players by invitation only",
+        hint: "Ask the server's operator for an invite: REGISTER invite=<code>. LINK <code> needs none.")
+
+    /// The invite is unknown, used or expired.
+    public static let inviteInvalid = WireError(
+        .inviteInvalid, "the invite is unknown, used or expired", hint: "Ask the server's operator for another.")
+
     /// The code is unknown, used or expired.
     public static let codeInvalid = WireError(
         .codeInvalid, "the code is unknown, used or expired",
@@ -126,6 +135,14 @@ extension WireError {
     /// The device was revoked.
     public static let deviceRevoked = WireError(
         .deviceRevoked, "this device was revoked", hint: "Use LINK <code> to join again from another device.")
+
+    /// The token that signed this connection in was replaced.
+    public static let tokenRotated = WireError(
+        .tokenRotated, "the token of this device was replaced by another", hint: "Use LOGIN with the new token.")
+
+    /// The player has no such device.
+    public static let noSuchDevice = WireError(
+        .noSuchDevice, "you have no such device", hint: "DEVICES lists the devices.")
 
     // MARK: The games
 
@@ -225,7 +242,9 @@ extension WireError {
         WireError(
             .quotaExceeded, "the server keeps no more \(what) of one player",
             fields: [Field("limit", String(limit))],
-            hint: "Keep the save on the device. Deleting games helps where the games are too many; else ask the operator.")
+            hint:
+                "Keep the save on the device. Deleting games helps where the games are too many; else ask the operator."
+        )
     }
 
     /// Nobody signed in for too long.

@@ -50,12 +50,21 @@ extension WireError {
         public static let loginFailed = Code("login-failed")
         /// The server takes no new players.
         public static let registrationClosed = Code("registration-closed")
+        /// The server takes new players by invitation only.
+        public static let inviteRequired = Code("invite-required")
+        /// The invite is unknown, used or expired.
+        public static let inviteInvalid = Code("invite-invalid")
         /// The code is unknown, used or expired.
         public static let codeInvalid = Code("code-invalid")
         /// Too many tries from this address, or at this code.
         public static let tooManyTries = Code("too-many-tries")
         /// The device was revoked.
         public static let deviceRevoked = Code("device-revoked")
+
+        /// The device's token was replaced by another.
+        public static let tokenRotated = Code("token-rotated")
+        /// The player has no such device.
+        public static let noSuchDevice = Code("no-such-device")
 
         // The games.
         /// `base` is a revision of another game.
@@ -106,11 +115,11 @@ extension WireError {
         public static let all: [Code] = [
             .lineTooLong, .invalidUTF8, .invalidCharacter, .unknownCommand, .missingArgument, .invalidArgument,
             .unexpectedArgument, .repeatedArgument, .invalidID, .missingState, .invalidJSON, .jsonTooDeep,
-            .stateTooLarge, .notSignedIn, .alreadySignedIn, .loginFailed, .registrationClosed, .codeInvalid,
-            .tooManyTries, .deviceRevoked, .baseMismatch, .savedReused, .cursorAhead, .noSuchGame, .noSuchVersion,
-            .playerNotEmpty, .noImport, .importRefused, .busy, .unavailable, .rateLimited, .quotaExceeded,
-            .loginTimeout, .lineTimeout, .tooManyConnections, .shuttingDown, .idleTimeout, .epochChanged, .tlsRequired,
-            .internalError,
+            .stateTooLarge, .notSignedIn, .alreadySignedIn, .loginFailed, .registrationClosed, .inviteRequired,
+            .inviteInvalid, .codeInvalid, .tooManyTries, .deviceRevoked, .tokenRotated, .noSuchDevice, .baseMismatch,
+            .savedReused, .cursorAhead, .noSuchGame, .noSuchVersion, .playerNotEmpty, .noImport, .importRefused, .busy,
+            .unavailable, .rateLimited, .quotaExceeded, .loginTimeout, .lineTimeout, .tooManyConnections,
+            .shuttingDown, .idleTimeout, .epochChanged, .tlsRequired, .internalError,
         ]
     }
 }

@@ -13,11 +13,13 @@ public struct DeviceEntry: Hashable, Sendable {
     public var clockOffset: Int64?
     /// Since when it may neither sign in nor push.
     public var revoked: Timestamp?
+    /// Whether it is the device that asks.
+    public var isThis: Bool
 
     /// Creates an entry.
     public init(
         device: DeviceID, name: String, created: Timestamp, seen: Timestamp? = nil, clockOffset: Int64? = nil,
-        revoked: Timestamp? = nil
+        revoked: Timestamp? = nil, isThis: Bool = false
     ) {
         self.device = device
         self.name = name
@@ -25,6 +27,7 @@ public struct DeviceEntry: Hashable, Sendable {
         self.seen = seen
         self.clockOffset = clockOffset
         self.revoked = revoked
+        self.isThis = isThis
     }
 
     /// Appends the line `DEVICE <device> name=… …`.
@@ -35,6 +38,7 @@ public struct DeviceEntry: Hashable, Sendable {
         if let seen { bytes.append(option: " seen=", seen) }
         if let clockOffset { bytes.append(option: " clock-offset=", clockOffset) }
         if let revoked { bytes.append(option: " revoked=", revoked) }
+        if isThis { bytes.append(text: " this=true") }
         bytes.append(UInt8(ascii: "\n"))
     }
 }

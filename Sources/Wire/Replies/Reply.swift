@@ -16,7 +16,7 @@ public enum Reply: Hashable, Sendable {
     case watching(revision: Revision)
     /// The answer to `TIME`.
     case time(Timestamp)
-    /// The answer to `PING`, `UNWATCH`, `QUIT` and most parts of an `IMPORT`.
+    /// The answer to `PING`, `UNWATCH`, `RENAME`, `REVOKE`, `QUIT` and most parts of an `IMPORT`.
     case done
     /// A version of a game with its state, or a tombstone.
     case game(GameVersion)
@@ -24,6 +24,8 @@ public enum Reply: Hashable, Sendable {
     case version(VersionEntry)
     /// One of the player's devices.
     case device(DeviceEntry)
+    /// The answer to `ROTATE`.
+    case rotated(TokenOffer)
     /// The answer to `IMPORT BEGIN`.
     case importBegun(UUID)
     /// The answer to `IMPORT END`: the player's last revision.
@@ -57,6 +59,7 @@ public enum Reply: Hashable, Sendable {
         case .game(let version): version.print(into: &bytes)
         case .version(let entry): entry.print(into: &bytes)
         case .device(let entry): entry.print(into: &bytes)
+        case .rotated(let offer): offer.print(into: &bytes)
         case .importBegun(let id):
             bytes.append(text: "OK import=")
             id.print(into: &bytes)

@@ -93,7 +93,7 @@ extension DeviceEntry {
             device: device, name: fields.text("name"), created: fields.time("created"),
             seen: fields.optionalTime("seen"),
             clockOffset: fields.value("clock-offset") { $0.signedDecimal },
-            revoked: fields.optionalTime("revoked"))
+            revoked: fields.optionalTime("revoked"), isThis: fields.optionalFlag("this") ?? false)
     }
 }
 

@@ -13,7 +13,7 @@ public struct RequestID: RawRepresentable, Hashable, Sendable {
 struct ReplyQueue: Sendable {
     /// What a slot without a reply waits for.
     enum Kind: Sendable {
-        case push, signIn, pairingCode, read, watch, staging, importing
+        case push, signIn, pairingCode, account, read, watch, staging, importing
 
         /// Whether further commands may begin meanwhile.
         var overlaps: Bool { self == .push || self == .staging }

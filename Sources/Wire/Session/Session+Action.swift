@@ -16,11 +16,13 @@ extension Session {
         /// Look the token up; then `signedIn` or `requestFailed`.
         case signIn(Token, RequestID)
         /// Make a player and a device; then `signedIn` or `requestFailed`.
-        case register(device: String?, RequestID)
+        case register(device: String?, invite: InviteCode? = nil, RequestID)
         /// Make a code; then `pairingCodeCreated` or `requestFailed`.
         case createPairingCode(player: PlayerID, device: DeviceID, RequestID)
         /// Use a code up and make a device; then `signedIn` or `requestFailed`.
         case redeem(PairingCode, device: String?, RequestID)
+        /// Change something about the player's devices; then `accountChanged`, or `requestFailed`.
+        case changeAccount(AccountChange, player: PlayerID, device: DeviceID, RequestID)
         /// Store a version; then `pushFinished`.
         case push(Push, player: PlayerID, device: DeviceID, RequestID)
         /// Read; then `readFinished` with the lines, the `END` among them, or `requestFailed`.
@@ -52,6 +54,16 @@ extension Session {
         case versions(VersionsQuery, limit: Int)
         /// The player's devices behind one, in the order of their ids.
         case devices(after: DeviceID?, limit: Int)
+    }
+
+    /// Something about the player's devices that is to be different.
+    public enum AccountChange: Hashable, Sendable {
+        /// A device is called otherwise.
+        case rename(DeviceID, name: String)
+        /// A device ends.
+        case revoke(DeviceID)
+        /// The device that asks gets another token.
+        case rotate
     }
 
     /// What one or more events led to: bytes for the peer, and things to do. The bytes go first, then the actions in their

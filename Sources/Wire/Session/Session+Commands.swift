@@ -15,10 +15,10 @@ extension Session {
             reply(.done, &effects)
             ending = .afterReplies
 
-        case (.awaitingLogin, .register(let device)):
+        case (.awaitingLogin, .register(let device, let invite)):
             let request = runAlone(.signIn)
             state = .signingIn
-            effects.actions.append(.register(device: device, request))
+            effects.actions.append(.register(device: device, invite: invite, request))
         case (.awaitingLogin, .login(let token)):
             let request = runAlone(.signIn)
             state = .signingIn
@@ -30,13 +30,15 @@ extension Session {
 
         case (.awaitingLogin, .pair), (.awaitingLogin, .push), (.awaitingLogin, .pull), (.awaitingLogin, .watch),
             (.awaitingLogin, .unwatch), (.awaitingLogin, .get), (.awaitingLogin, .history),
-            (.awaitingLogin, .versions), (.awaitingLogin, .devices), (.awaitingLogin, .importing):
+            (.awaitingLogin, .versions), (.awaitingLogin, .devices), (.awaitingLogin, .rename),
+            (.awaitingLogin, .revoke),
+            (.awaitingLogin, .rotate), (.awaitingLogin, .importing):
             reply(.notSignedIn(command.verb), &effects)
 
         case (.signingIn, .register), (.signingIn, .login), (.signingIn, .link), (.signingIn, .pair),
             (.signingIn, .push), (.signingIn, .pull), (.signingIn, .watch), (.signingIn, .unwatch),
             (.signingIn, .get), (.signingIn, .history), (.signingIn, .versions), (.signingIn, .devices),
-            (.signingIn, .importing):
+            (.signingIn, .rename), (.signingIn, .revoke), (.signingIn, .rotate), (.signingIn, .importing):
             held = .command(command)
 
         case (.ready, .register), (.ready, .login), (.ready, .link):
@@ -53,6 +55,12 @@ extension Session {
         case (.ready(let player, let device), .pair):
             guard replies.waitingCount == 0 else { return held = .command(command) }
             effects.actions.append(.createPairingCode(player: player, device: device, runAlone(.pairingCode)))
+        case (.ready(let player, let device), .rename(let named, let name)):
+            changeAccount(command, .rename(named ?? device, name: name), player, device, &effects)
+        case (.ready(let player, let device), .revoke(let ended)):
+            changeAccount(command, .revoke(ended), player, device, &effects)
+        case (.ready(let player, let device), .rotate):
+            changeAccount(command, .rotate, player, device, &effects)
         case (.ready(let player, _), .watch(let since)):
             guard replies.waitingCount == 0 else { return held = .command(command) }
             watch.since = since
@@ -84,8 +92,9 @@ extension Session {
 
         case (.closed, .hello), (.closed, .register), (.closed, .login), (.closed, .pair), (.closed, .link),
             (.closed, .push), (.closed, .pull), (.closed, .watch), (.closed, .unwatch), (.closed, .get),
-            (.closed, .history), (.closed, .versions), (.closed, .devices), (.closed, .importing), (.closed, .time),
-            (.closed, .ping), (.closed, .help), (.closed, .quit):
+            (.closed, .history), (.closed, .versions), (.closed, .devices), (.closed, .rename), (.closed, .revoke),
+            (.closed, .rotate), (.closed, .importing), (.closed, .time), (.closed, .ping), (.closed, .help),
+            (.closed, .quit):
             return
         }
     }
@@ -94,6 +103,13 @@ extension Session {
         guard let topic else { return replies.add(to: &effects.output) { Help.printOverview(into: &$0) } }
         guard let verb = Verb(topic) else { return reply(.unknownCommand(topic), &effects) }
         replies.add(to: &effects.output) { Help.print(verb, into: &$0) }
+    }
+
+    private mutating func changeAccount(
+        _ command: Command, _ change: AccountChange, _ player: PlayerID, _ device: DeviceID, _ effects: inout Effects
+    ) {
+        guard replies.waitingCount == 0 else { return held = .command(command) }
+        effects.actions.append(.changeAccount(change, player: player, device: device, runAlone(.account)))
     }
 
     private mutating func runAlone(_ kind: ReplyQueue.Kind) -> RequestID {

@@ -149,6 +149,13 @@ public struct Session: Sendable {
         settle(&effects)
     }
 
+    /// Something about the player's devices was changed.
+    public mutating func accountChanged(_ request: RequestID, _ answer: Reply, into effects: inout Effects) {
+        guard finish(request, .account, &effects) else { return }
+        replies.answer(request, to: &effects.output) { answer.print(into: &$0) }
+        settle(&effects)
+    }
+
     /// A read is done; `lines` are whole lines, the last of them `END …`.
     public mutating func readFinished(_ request: RequestID, lines: [UInt8], into effects: inout Effects) {
         guard finish(request, .read, &effects) else { return }

@@ -21,14 +21,7 @@ public struct PairingCode: Hashable, Sendable {
 
     /// Reads what a person typed, from its bytes.
     public init?(utf8 text: Span<UInt8>) {
-        var bits: UInt64 = 0
-        var count = 0
-        for index in text.indices where text[index] != UInt8(ascii: "-") {
-            guard count < 8, let value = Self.value(of: text[index]) else { return nil }
-            bits = bits << 5 | UInt64(value)
-            count += 1
-        }
-        guard count == 8, text.count <= 15 else { return nil }
+        guard let bits: UInt64 = CrockfordBase32.read(text, count: 8) else { return nil }
         self.bits = bits
     }
 
@@ -37,7 +30,7 @@ public struct PairingCode: Hashable, Sendable {
 
     /// The eight characters without a hyphen: what is hashed.
     public var canonical: [UInt8] {
-        (0..<8).map { Self.alphabet[Int(bits >> UInt64(35 - 5 * $0)) & 31] }
+        (0..<8).map { CrockfordBase32.character(for: bits >> UInt64(35 - 5 * $0)) }
     }
 
     /// The form to show: `XXXX-XXXX`.
@@ -53,17 +46,6 @@ public struct PairingCode: Hashable, Sendable {
         bytes.append(contentsOf: characters[..<4])
         bytes.append(UInt8(ascii: "-"))
         bytes.append(contentsOf: characters[4...])
-    }
-
-    private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
-
-    private static func value(of character: UInt8) -> UInt8? {
-        let upper = character.isLetter ? character & ~0x20 : character
-        switch upper {
-        case UInt8(ascii: "O"): return 0
-        case UInt8(ascii: "I"), UInt8(ascii: "L"): return 1
-        default: return alphabet.firstIndex(of: upper).map { UInt8($0) }
-        }
     }
 }
 

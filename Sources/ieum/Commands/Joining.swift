@@ -11,6 +11,10 @@ private let server = OptionSpec(
 private let device = OptionSpec("device", "NAME", isRequired: true, help: "what to call this device")
 private let replace = OptionSpec("replace", help: "put an identity that is here aside (its files are kept)")
 
+private let invite = OptionSpec(
+    "invite", "CODE", environment: "IEUM_INVITE",
+    help: "a code of the operator's, where new players need one; - reads it from stdin")
+
 private let joiningCodes = [ExitCode.done, .refused, .usage, .unreachable].map(\.entry)
 
 extension ProgramCommand {
@@ -18,17 +22,20 @@ extension ProgramCommand {
     static let register = ProgramCommand(
         spec: CommandSpec(
             "ieum register", "become a new player, with this device as the first",
-            options: [server, device, replace] + OptionSpec.security + [.timeout, .json],
+            options: [server, device, invite, replace] + OptionSpec.security + [.timeout, .json],
             examples: ["ieum register --server games.example.org:4386 --device laptop"], exitCodes: joiningCodes),
         notes: [
             """
             The device's token is kept in the home folder ($IEUM_HOME), readable for you alone. It is never printed.
+            An invite is a secret, and other users of this machine can read command lines: put it into IEUM_INVITE, or give
+            --invite - and type it. It works once.
             --json prints server, player, device, deviceName, home, backup.
             """
         ]
     ) { call in
-        try call.enroll { server, name in
-            try ServerConnection(to: server, patience: call.patience()).register(device: name)
+        let invite = try call.invite()
+        return try call.enroll { server, name in
+            try ServerConnection(to: server, patience: call.patience()).register(device: name, invite: invite)
         }
     }
 
@@ -92,6 +99,16 @@ extension ProgramCommand {
 }
 
 extension Call {
+    /// The invite that `--invite` or the environment gives.
+    fileprivate func invite() throws -> InviteCode? {
+        guard let given = arguments.string("invite") else { return nil }
+        guard let code = InviteCode(given == "-" ? readLine() ?? "" : given) else {
+            // Not what was given: it may be a secret with a letter missing.
+            throw UsageError("this is no invite: an invite has sixteen letters and digits, like 7K3M-Q9TD-0V5R-ZX2C")
+        }
+        return code
+    }
+
     /// Gives this home an identity that a server grants.
     fileprivate func enroll(_ obtain: (ServerAddress, String) throws -> Token) throws -> ExitCode {
         let server = try server()

@@ -68,6 +68,11 @@ struct Output {
         _ = Self.write(Array((lines.joined(separator: "\n") + "\n").utf8), to: talkDescriptor)
     }
 
+    /// Asks on stderr; the answer is typed behind it. Nothing in it steers a terminal.
+    func ask(_ question: String) {
+        _ = Self.write(Array(question.terminalSafe.utf8), to: talkDescriptor)
+    }
+
     /// Writes an object as a line to stderr.
     func talk(_ value: JSONText) {
         _ = Self.write(JSONText.terminalSafe(value.line.dropLast()) + [UInt8(ascii: "\n")], to: talkDescriptor)

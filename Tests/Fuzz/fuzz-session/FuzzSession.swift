@@ -29,11 +29,13 @@ private struct Driver {
     var isClosed = false
 
     enum Request {
-        case signIn(RequestID), pairing(RequestID), push(RequestID), read(RequestID), watch(RequestID, Revision)
+        case signIn(RequestID), pairing(RequestID), account(RequestID), push(RequestID), read(RequestID)
+        case watch(RequestID, Revision)
 
         var id: RequestID {
             switch self {
-            case .signIn(let id), .pairing(let id), .push(let id), .read(let id), .watch(let id, _): id
+            case .signIn(let id), .pairing(let id), .account(let id), .push(let id), .read(let id), .watch(let id, _):
+                id
             }
         }
     }
@@ -104,6 +106,7 @@ private struct Driver {
         case .signIn(let id):
             session.signedIn(id, as: SignIn(player: player, device: device, revision: 7), into: &effects)
         case .pairing(let id): session.requestFailed(id, .unavailable(), into: &effects)
+        case .account(let id): session.accountChanged(id, .done, into: &effects)
         case .push(let id):
             let receipt = PushReceipt(outcome: .advanced, revision: Revision(input.byte()), stamp: .earliest)
             session.pushFinished(id, .success(receipt), into: &effects)
@@ -120,8 +123,9 @@ private struct Driver {
         for action in effects.actions {
             hold(!isClosed, "nothing is asked after the close: \(action)")
             switch action {
-            case .signIn(_, let id), .register(_, let id), .redeem(_, _, let id): requests.append(.signIn(id))
+            case .signIn(_, let id), .register(_, _, let id), .redeem(_, _, let id): requests.append(.signIn(id))
             case .createPairingCode(_, _, let id): requests.append(.pairing(id))
+            case .changeAccount(_, _, _, let id): requests.append(.account(id))
             case .push(_, _, _, let id): requests.append(.push(id))
             case .read(_, _, let id): requests.append(.read(id))
             case .watch(let since, _, let id): requests.append(.watch(id, since))

@@ -152,7 +152,7 @@ final class ModelServer {
             }
         case .resumeReading: readOn(id, at: now)
         case .close: send(id, nil)
-        case .unwatch, .pauseReading, .register, .createPairingCode, .redeem, .importing: break
+        case .unwatch, .pauseReading, .register, .createPairingCode, .redeem, .importing, .changeAccount: break
         }
     }
 

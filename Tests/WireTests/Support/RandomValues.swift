@@ -61,6 +61,11 @@ extension SeededRandom {
         return code
     }
 
+    mutating func inviteCode() throws -> InviteCode {
+        guard let code = InviteCode(bytes: bytes(InviteCode.byteCount)) else { throw MalformedLine("no invite") }
+        return code
+    }
+
     /// A JSON text, now and then with blanks between its parts and behind it.
     mutating func json(depth: Int = 4) -> String {
         let blank = chance(0.1) ? " " : ""
@@ -92,9 +97,9 @@ extension SeededRandom {
     }
 
     mutating func command() throws -> Command {
-        switch Int.random(in: 0..<20, using: &self) {
+        switch Int.random(in: 0..<21, using: &self) {
         case 0: return .hello(client: maybe { $0.name() })
-        case 1: return .register(device: maybe { $0.name() })
+        case 1: return .register(device: maybe { $0.name() }, invite: try chance(0.5) ? inviteCode() : nil)
         case 2: return .login(try token())
         case 3: return .pair
         case 4: return .link(code: try pairingCode(), device: maybe { $0.name() })
@@ -119,7 +124,13 @@ extension SeededRandom {
                 VersionsQuery(
                     place, limit: maybe { $0.number() }, onlyConflicts: chance(0.5), withStates: chance(0.5)))
         case 16: return .devices(after: maybe { DeviceID($0.uuid()) }, limit: maybe { $0.number() })
-        case 17, 18: return .importing(try importPart())
+        case 17:
+            switch Int.random(in: 0..<3, using: &self) {
+            case 0: return .rename(maybe { DeviceID($0.uuid()) }, name: name())
+            case 1: return .revoke(DeviceID(uuid()))
+            default: return .rotate
+            }
+        case 18, 19: return .importing(try importPart())
         default: return .quit
         }
     }
@@ -184,7 +195,7 @@ extension SeededRandom {
     }
 
     mutating func reply() throws -> Reply {
-        switch Int.random(in: 0..<18, using: &self) {
+        switch Int.random(in: 0..<19, using: &self) {
         case 0: return .greeting(greeting())
         case 1: return .hello(greeting())
         case 2:
@@ -223,7 +234,8 @@ extension SeededRandom {
                 DeviceEntry(
                     device: DeviceID(uuid()), name: text(), created: timestamp(), seen: maybe { $0.timestamp() },
                     clockOffset: maybe { Int64.random(in: -Int64.max...Int64.max, using: &$0) },
-                    revoked: maybe { $0.timestamp() }))
+                    revoked: maybe { $0.timestamp() }, isThis: chance(0.5)))
+        case 17: return .rotated(TokenOffer(token: try token()))
         default: return .bye(wireError())
         }
     }

@@ -57,9 +57,9 @@ extension Session.Action {
     /// The request that the action starts.
     var request: RequestID? {
         switch self {
-        case .signIn(_, let request), .register(_, let request), .createPairingCode(_, _, let request),
+        case .signIn(_, let request), .register(_, _, let request), .createPairingCode(_, _, let request),
             .redeem(_, _, let request), .push(_, _, _, let request), .read(_, _, let request),
-            .watch(_, _, let request), .importing(_, _, _, let request):
+            .watch(_, _, let request), .changeAccount(_, _, _, let request), .importing(_, _, _, let request):
             request
         case .unwatch, .pauseReading, .resumeReading, .close: nil
         }

@@ -1,0 +1,50 @@
+import Arguments
+import Foundation
+import Postgres
+import SyncServer
+import TerminalText
+
+extension DatabaseChoice {
+    /// Runs a body with a connection, and puts what goes wrong into words; gives the exit code.
+    func withConnection(for command: String, _ body: (BlockingConnection) throws -> Int32) -> Int32 {
+        do throws(PrivateDatabaseError) {
+            return try use { conninfo in
+                do {
+                    return try body(Self.connect(conninfo, command))
+                } catch let error as DatabaseError {
+                    let isOld = [.undefinedFunction, .undefinedTable].contains(error.sqlState)
+                    Console.error("\(error)", hint: isOld ? "Run first: ieumd migrate up" : error.hint)
+                    return 4
+                } catch {
+                    Console.error("\(error)", hint: nil)
+                    return 1
+                }
+            }
+        } catch {
+            Console.error(error.message, hint: error.hint)
+            return error.exitCode
+        }
+    }
+
+    /// A session for one command.
+    static func connect(_ conninfo: String, _ command: String) throws(DatabaseError) -> BlockingConnection {
+        try BlockingConnection(
+            conninfo, applicationName: "ieumd \(command)",
+            sessionSettings: ["lock_timeout": "30s", "client_min_messages": "warning"])
+    }
+}
+
+extension ParsedArguments {
+    /// The id that a positional argument is.
+    func id(_ index: Int, _ what: String) throws(UsageError) -> UUID {
+        guard let id = UUID(uuidString: positional(index) ?? "") else {
+            throw UsageError(
+                "\(what) is named by its id, a UUID, not \"\((positional(index) ?? "").prefix(60).terminalSafe)\"")
+        }
+        return id
+    }
+}
+
+extension Substring {
+    fileprivate var terminalSafe: String { String(self).terminalSafe }
+}

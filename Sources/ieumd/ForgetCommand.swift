@@ -1,0 +1,123 @@
+import Arguments
+import Foundation
+import Postgres
+import SyncServer
+import TerminalText
+
+/// `ieumd forget`: removes a player with everything, beside running daemons.
+struct ForgetCommand {
+    static let spec = CommandSpec(
+        "ieumd forget", "remove a player with everything: devices, games, all versions, codes; it cannot be undone",
+        positionals: ["<player>"],
+        options: [
+            OptionSpec("yes", help: "do not ask"), OptionSpec("dry-run", help: "remove nothing, and say what there is"),
+            OptionSpec("json", help: "say it as one JSON object"),
+        ] + DatabaseChoice.options,
+        examples: [
+            "ieumd forget 3f2a9c01-7d5e-4c2b-9a41-0b6f3d2e8c17 --dry-run",
+            "ieumd forget 3f2a9c01-7d5e-4c2b-9a41-0b6f3d2e8c17",
+        ],
+        exitCodes: [
+            (0, "done"), (1, "there is no such player, or the answer was no"), (2, "usage"),
+            (4, "the database cannot be reached or changed; run it again, it goes on"),
+        ])
+
+    private let choice: DatabaseChoice
+    private let player: UUID
+    private let isSure: Bool
+    private let isDryRun: Bool
+    private let isJSON: Bool
+
+    /// Checks the arguments.
+    init(_ arguments: [String], environment: [String: String]) throws(UsageError) {
+        let parsed = try ParsedArguments(arguments, of: Self.spec, environment: environment)
+        choice = try DatabaseChoice(parsed, environment: environment)
+        player = try parsed.id(0, "a player")
+        isSure = parsed.flag("yes")
+        isDryRun = parsed.flag("dry-run")
+        isJSON = parsed.flag("json")
+        guard isSure || isDryRun || isatty(STDIN_FILENO) == 1 else {
+            throw UsageError("nobody can be asked here whether that is meant: add --yes", usage: Self.spec.usage)
+        }
+    }
+
+    private var id: String { player.uuidString.lowercased() }
+
+    /// Forgets; gives the exit code.
+    func run() -> Int32 {
+        choice.withConnection(for: "forget") { connection in
+            let directory = PlayerDirectory(connection)
+            guard let found = try directory.player(player), let devices = try directory.devices(of: player) else {
+                Console.error("there is no player \(id)", hint: "Find players: ieumd players --search TEXT")
+                return 1
+            }
+            if isDryRun {
+                if isJSON {
+                    Console.json(found)
+                } else {
+                    Console.output(
+                        "would remove \(found.versions) versions of \(found.games) games (\(found.bytes.sizeText)) "
+                            + "and \(devices.count) devices\n")
+                }
+                return 0
+            }
+            guard isSure || confirm(found, devices) else {
+                Console.error("nothing was removed", hint: nil)
+                return 1
+            }
+            let report = try forget(connection)
+            if isJSON {
+                Console.json(report)
+            } else {
+                Console.output(
+                    "removed \(report.versions) versions of \(report.games) games (\(report.bytes.sizeText)), "
+                        + "\(report.devices) devices and the player\n")
+            }
+            return 0
+        }
+    }
+
+    private func confirm(_ found: PlayerDirectory.Player, _ devices: [PlayerDirectory.Device]) -> Bool {
+        let names = devices.prefix(5).map(\.name).joined(separator: ", ") + (devices.count > 5 ? " …" : "")
+        Console.talk(
+            "This removes \(found.versions) versions of \(found.games) games (\(found.bytes.sizeText)) and "
+                + "\(devices.count) devices (\(names.terminalSafe)). It cannot be undone.\n")
+        return Console.ask("Type the player's id to go on: ")?.trimmingCharacters(in: .whitespaces).lowercased() == id
+    }
+
+    private func forget(_ first: BlockingConnection) throws -> Forgetting.Report {
+        var connection = first
+        var forgetting = Forgetting(player)
+        var failures = 0
+        /// Each part is one transaction: it was done or it was not, and doing it again does what is left.
+        func persistently<Value>(_ part: (BlockingConnection) throws(DatabaseError) -> Value) throws -> Value {
+            while true {
+                do throws(DatabaseError) {
+                    let value = try part(connection)
+                    failures = 0
+                    return value
+                } catch {
+                    failures += 1
+                    guard failures < 5, error.isRetryable || error.sqlState == .lockNotAvailable else { throw error }
+                    Thread.sleep(forTimeInterval: 0.2 * Double(failures))
+                    if !connection.isConnected { connection = try reconnect() }
+                }
+            }
+        }
+        _ = try persistently { (connection) throws(DatabaseError) in try forgetting.begin(on: connection) }
+        while try persistently({ (connection) throws(DatabaseError) in try forgetting.step(on: connection) }) {
+            if isatty(STDERR_FILENO) == 1 { Console.talk("\r\u{1B}[Kremoved \(forgetting.report.versions) versions") }
+        }
+        try persistently { (connection) throws(DatabaseError) in try forgetting.finish(on: connection) }
+        if isatty(STDERR_FILENO) == 1 { Console.talk("\r\u{1B}[K") }
+        return forgetting.report
+    }
+
+    private func reconnect() throws -> BlockingConnection {
+        // A private PostgreSQL runs with its daemon; where it went, the daemon starts it again.
+        guard let conninfo = choice.conninfo ?? PrivateDatabase.running(in: choice.directory) else {
+            throw DatabaseError(.connection, "the private PostgreSQL went away")
+        }
+        return try DatabaseChoice.connect(conninfo, "forget")
+    }
+}
