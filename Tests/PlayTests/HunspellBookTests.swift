@@ -10,6 +10,14 @@ struct HunspellBookTests {
         await withCheckedContinuation { answer in book.lookUp(texts) { answer.resume(returning: $0) } }
     }
 
+    /// Measures from the question to the answer, where it comes in: a task may wait long for its turn beside other tests.
+    private func timeTaken(_ book: HunspellBook, _ texts: [String]) async -> (PlaySession.Verdict, Duration) {
+        await withCheckedContinuation { answer in
+            let start = ContinuousClock.now
+            book.lookUp(texts) { answer.resume(returning: ($0, start.duration(to: .now))) }
+        }
+    }
+
     @Test("knows words, does not know others, and takes one of several readings; nothing is taken for a command")
     func real() async {
         let book = HunspellBook(environment: ["PATH": "/usr/bin:/bin"], patience: .seconds(60))
@@ -34,9 +42,10 @@ struct HunspellBookTests {
             try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
         }
         let book = HunspellBook(environment: ["PATH": folder.path], patience: .milliseconds(200))
-        let start = ContinuousClock.now
-        #expect(await ask(book, ["창피"]) == .unknown)
-        #expect(await ask(book, ["창피"]) == .unknown)
-        #expect(start.duration(to: .now) < .seconds(30))
+        for _ in 0..<2 {
+            let (verdict, time) = await timeTaken(book, ["창피"])
+            #expect(verdict == .unknown)
+            #expect(time < .seconds(30))
+        }
     }
 }

@@ -76,6 +76,8 @@ struct JSONCheckTests {
                 isTaken = true
             } catch {
                 #expect((0...text.count).contains(error.offset))
+                // Damage can make a number that is JSON and no numeric: the reference knows no such limit, and reads on.
+                guard error.reason != .numberOutOfRange else { continue }
                 isTaken = false
                 refused += 1
             }
