@@ -138,6 +138,10 @@ BEGIN
         problem := 'incomplete';
         RETURN;
     END IF;
+    IF last_in > 9007199254740991 THEN   -- what JSON carries exactly, and pushes go on from there for ever
+        problem := 'last';
+        RETURN;
+    END IF;
     IF greatest_revision > last_in OR purged_in > last_in + 1 OR unpurged <> last_in - first + 1 THEN
         problem := 'gap';
         revision := greatest_revision;
@@ -207,7 +211,7 @@ BEGIN
 END
 $check$;
 COMMENT ON FUNCTION check_import(uuid, bigint, bigint, bigint, bigint, timestamptz) IS
-    'Whether what is staged for a player is a history that push() could have written. problem is NULL if it is; else incomplete, gap, head, device, saved, future, outcome, base, rival or stamp, with the first revision concerned.';
+    'Whether what is staged for a player is a history that push() could have written. problem is NULL if it is; else incomplete, last, gap, head, device, saved, future, outcome, base, rival or stamp, with the first revision concerned.';
 
 CREATE FUNCTION finish_import(
     player_in uuid, import_in uuid, versions_in bigint, devices_in bigint, last_in bigint, purged_in bigint,

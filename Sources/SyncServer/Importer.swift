@@ -189,6 +189,7 @@ final class Importer {
             case "head": "the game of \(version) has no head"
             case "device": "\(version) is of a device that is not named"
             case "saved": "\(version) has the device, the game and the saved of another one"
+            case "last": "no server has given out so many revisions"
             case "future": "\(version) is of a day that has not come"
             case "outcome": "\(version) cannot have this outcome"
             case "base": "\(version) cannot have this base"
