@@ -94,6 +94,25 @@ final class PlayerLimits {
         }
     }
 
+    /// Whether a history of so many bytes could become a player's at all: it is the whole of what there is of him.
+    func refusal(ofHistoryWith bytes: Int) -> WireError? {
+        guard let most = limits.maxStoredBytesPerPlayer, bytes > most else { return nil }
+        return .quotaExceeded("bytes", limit: most)
+    }
+
+    /// What a part of a history costs of the player's bytes. It is never refused for that, but has to wait.
+    /// - Returns: how long; nil: not at all, and what it takes is taken.
+    func delay(ofHistoryWith bytes: Int, _ player: PlayerID) -> Duration? {
+        guard let rate = limits.bytesPerPlayer else { return nil }
+        return withStanding(of: player) { $0.bytes.take(Double(bytes), of: rate, at: loop.now) }
+    }
+
+    /// A history became the player's: the next push asks anew how much there is of him.
+    func imported(_ player: PlayerID) {
+        guard isPushing else { return }
+        withStanding(of: player) { ask(&$0, player) }
+    }
+
     /// Forgets players who are gone and have nothing used up.
     func sweep() {
         let now = loop.now
