@@ -10,7 +10,9 @@ final class PlayerLimits {
     private static let usage = Statement(
         "player-usage",
         """
-        SELECT (SELECT count(*) FROM games g WHERE g.player_id = $1),
+        SELECT (SELECT count(*) FROM games g
+                  JOIN game_versions v ON v.player_id = g.player_id AND v.revision = g.head_revision
+                 WHERE g.player_id = $1 AND v.size > 0),
                (SELECT coalesce(sum(v.size), 0)::int8 FROM game_versions v WHERE v.player_id = $1)
         """, parameterTypes: [.uuid])
     /// How long the answer holds for a player who is over a limit.
