@@ -138,6 +138,10 @@ BEGIN
         problem := 'incomplete';
         RETURN;
     END IF;
+    IF last_in > 9007199254740991 THEN   -- what JSON carries exactly, and pushes go on from there for ever
+        problem := 'last';
+        RETURN;
+    END IF;
     IF greatest_revision > last_in OR purged_in > last_in + 1 OR unpurged <> last_in - first + 1 THEN
         problem := 'gap';
         revision := greatest_revision;
@@ -207,11 +211,11 @@ BEGIN
 END
 $check$;
 COMMENT ON FUNCTION check_import(uuid, bigint, bigint, bigint, bigint, timestamptz) IS
-    'Whether what is staged for a player is a history that push() could have written. problem is NULL if it is; else incomplete, gap, head, device, saved, future, outcome, base, rival or stamp, with the first revision concerned.';
+    'Whether what is staged for a player is a history that push() could have written. problem is NULL if it is; else incomplete, last, gap, head, device, saved, future, outcome, base, rival or stamp, with the first revision concerned.';
 
 CREATE FUNCTION finish_import(
     player_in uuid, import_in uuid, versions_in bigint, devices_in bigint, last_in bigint, purged_in bigint,
-    moment timestamptz DEFAULT clock_timestamp(), OUT outcome text, OUT problem text, OUT revision bigint)
+    most_games bigint, moment timestamptz DEFAULT clock_timestamp(), OUT outcome text, OUT problem text, OUT revision bigint)
 LANGUAGE plpgsql AS $finish$
 #variable_conflict use_column
 DECLARE
@@ -230,6 +234,13 @@ BEGIN
         RETURN;
     ELSIF last > 0 THEN
         outcome := 'not-empty';
+        RETURN;
+    END IF;
+    IF (SELECT count(*) FILTER (WHERE g.is_kept)
+          FROM (SELECT DISTINCT ON (v.collection, v.game_id) v.state IS NOT NULL AS is_kept
+                  FROM import_versions AS v WHERE v.player_id = player_in AND v.outcome <> 'lost'
+                 ORDER BY v.collection, v.game_id, v.revision DESC) AS g) > most_games THEN
+        outcome := 'too-many-games';
         RETURN;
     END IF;
     SELECT * INTO checked FROM check_import(player_in, versions_in, devices_in, last_in, purged_in, moment + interval '1 day');
@@ -269,8 +280,8 @@ BEGIN
     outcome := 'imported';
 END
 $finish$;
-COMMENT ON FUNCTION finish_import(uuid, uuid, bigint, bigint, bigint, bigint, timestamptz) IS
-    'Makes what is staged the player''s history, or nothing of it. outcome is imported; repeated where that was done before; superseded where another import has begun; not-empty where the player has versions by now; refused with check_import()''s problem and revision. The devices of the history cannot sign in.';
+COMMENT ON FUNCTION finish_import(uuid, uuid, bigint, bigint, bigint, bigint, bigint, timestamptz) IS
+    'Makes what is staged the player''s history, or nothing of it. outcome is imported; repeated where that was done before; superseded where another import has begun; not-empty where the player has versions by now; too-many-games where more games than most_games (NULL: any number) would not be deleted; refused with check_import()''s problem and revision. The devices of the history cannot sign in.';
 
 CREATE FUNCTION cancel_import(player_in uuid, import_in uuid) RETURNS void
 LANGUAGE plpgsql AS $cancel$

@@ -219,7 +219,13 @@ package final class PlayLoop {
             for action in session.answered(verdict, for: letters) { try perform(action) }
         case .event(.conflict(let conflict)) where conflict.collection == Game.collection: meet(conflict)
         case .event(.refused(let refusal)):
-            session.say("The server does not take this game: \(refusal.error)", isAlert: true)
+            let isShown = refusal.collection == Game.collection && refusal.id == session.game.id
+            session.say(
+                "The server does not take \(isShown ? "this game" : "another game"): \(refusal.error)", isAlert: true)
+            desk.nextEvent()
+        case .event(.conflict):
+            // Of another program's games: nothing to choose here, but nobody else is told.
+            session.say("Another game has a conflict: ieum conflicts")
             desk.nextEvent()
         case .event: desk.nextEvent()
         }

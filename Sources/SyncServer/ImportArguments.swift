@@ -15,8 +15,8 @@ struct ImportArguments {
             .textArray, .jsonArray,
         ])
     static let finish = Statement(
-        "finish-import", "SELECT outcome, problem, revision FROM finish_import($1, $2, $3, $4, $5, $6)",
-        parameterTypes: [.uuid, .uuid, .int8, .int8, .int8, .int8])
+        "finish-import", "SELECT outcome, problem, revision FROM finish_import($1, $2, $3, $4, $5, $6, $7)",
+        parameterTypes: [.uuid, .uuid, .int8, .int8, .int8, .int8, .int8])
     static let cancel = Statement(
         "cancel-import", "SELECT cancel_import($1, $2)", parameterTypes: [.uuid, .uuid])
     static let cancelAbandoned = Statement(
@@ -72,10 +72,11 @@ struct ImportArguments {
         ] { list.append(array) }
     }
 
-    /// Behind player and import: what it must come to.
-    mutating func append(_ totals: ImportTotals) {
+    /// Behind player and import: what it must come to, and how many games may be kept, if that is bounded.
+    mutating func append(_ totals: ImportTotals, mostGames: Int?) {
         for number in [totals.versions, totals.devices, totals.lastRevision, totals.purgedBefore] {
             list.append(number)
         }
+        if let mostGames { list.append(Int64(mostGames)) } else { list.appendNull(.int8) }
     }
 }

@@ -20,6 +20,10 @@ final class Importer {
         var requests: [RequestID] = []
         var bytes = 0
         var isUnderWay = false
+        /// The bytes of all states that came.
+        var stateBytes = 0
+        /// Holds lines back that came faster than the player's rate.
+        var pause: EventLoop.Timer?
         /// Why it cannot be ended any more: a line of it was refused.
         var failure: WireError?
 
@@ -54,12 +58,14 @@ final class Importer {
                 return nil
             }
         case .version(let version):
-            stage(request, session, bytes: 512 + (version.state?.count ?? 0)) { run in
+            stage(request, session, bytes: 512 + (version.state?.count ?? 0)) { [server] run in
                 guard version.detail.revision > run.last else {
                     return .importRefused(
                         rule: "order", revision: version.detail.revision, "the revisions do not ascend")
                 }
                 run.last = version.detail.revision
+                run.stateBytes += version.state?.count ?? 0
+                if let refusal = server.playerLimits.refusal(ofHistoryWith: run.stateBytes) { return refusal }
                 run.versions.append(version)
                 return nil
             }
@@ -118,6 +124,16 @@ final class Importer {
     }
 
     private func send(_ run: Run, _ session: ClientSession) {
+        // The session may have ended since.
+        guard !run.requests.isEmpty else { return }
+        // Nothing is refused for the rate: the answers wait, and with them what the client may send.
+        if let delay = server.playerLimits.delay(ofHistoryWith: run.bytes, run.player) {
+            run.pause = EventLoop.Timer(on: server.loop, after: delay) { [weak self, weak run, weak session] in
+                guard let self, let run, let session else { return }
+                send(run, session)
+            }
+            return
+        }
         let requests = run.requests
         let bytes = run.bytes
         var arguments = ImportArguments(player: run.player, id: run.id)
@@ -149,20 +165,23 @@ final class Importer {
         }
         guard let id = totals.id ?? run?.id else { return session.importFinished(request, .failure(.noImport)) }
         var arguments = ImportArguments(player: player, id: id)
-        arguments.append(totals)
+        arguments.append(totals, mostGames: server.configuration.limits.maxGamesPerPlayer)
         finishing[player, default: 0] += 1
-        pool.execute(ImportArguments.finish, arguments.list, isRepeatable: true) { [weak self] result in
+        pool.execute(ImportArguments.finish, arguments.list, isRepeatable: true) { [weak self, server] result in
             self?.finished(player)
             let answer: Result<Reply, WireError> = result.answer { rows throws(DatabaseError) in
                 switch try rows.text(0, 0) {
                 case "imported", "repeated": .success(.imported(revision: totals.lastRevision))
                 case "not-empty": .failure(.playerNotEmpty)
                 case "superseded": .failure(.noImport)
+                case "too-many-games":
+                    .failure(.quotaExceeded("games", limit: server.configuration.limits.maxGamesPerPlayer ?? 0))
                 default:
                     .failure(Self.refusal(try rows.text(0, 1), try rows.isNull(0, 2) ? nil : rows.int8(0, 2)))
                 }
             }
             if case .success = answer {
+                self?.server.playerLimits.imported(player)
                 self?.server.imported(player, versions: totals.versions, revision: totals.lastRevision)
             }
             session.importFinished(request, answer)
@@ -176,6 +195,8 @@ final class Importer {
 
     private func cancel(_ run: Run?) {
         guard let run else { return }
+        server.pendingBytes -= run.bytes
+        (run.requests, run.bytes, run.devices, run.versions, run.pause) = ([], 0, [], [], nil)
         let arguments = ImportArguments(player: run.player, id: run.id)
         pool.execute(ImportArguments.cancel, arguments.list, isRepeatable: true) { _ in }
     }
@@ -189,6 +210,7 @@ final class Importer {
             case "head": "the game of \(version) has no head"
             case "device": "\(version) is of a device that is not named"
             case "saved": "\(version) has the device, the game and the saved of another one"
+            case "last": "no server has given out so many revisions"
             case "future": "\(version) is of a day that has not come"
             case "outcome": "\(version) cannot have this outcome"
             case "base": "\(version) cannot have this base"

@@ -86,6 +86,20 @@ struct ImportRuleTests {
         }
     }
 
+    @Test("a last revision from which pushes could not go on is refused", arguments: [1 << 53, Int64.max])
+    func lastRevision(last: Int64) throws {
+        let database = try RuleDatabase()
+        let device = UUID()
+        try database.register(player: RuleTests.player, devices: [device])
+        func check(_ last: Int64) throws -> String? {
+            let rows = try database.connection.query(
+                "SELECT problem FROM check_import('\(RuleTests.player)', 0, 0, \(last), \(last), now())")
+            return try rows.isNull(0, 0) ? nil : rows.text(0, 0)
+        }
+        #expect(try check(last) == "last")
+        #expect(try check((1 << 53) - 1) != "last")
+    }
+
     @Test(
         "a history that was changed by hand is refused, and the rule that it breaks is named",
         arguments: [

@@ -10,7 +10,9 @@ final class PlayerLimits {
     private static let usage = Statement(
         "player-usage",
         """
-        SELECT (SELECT count(*) FROM games g WHERE g.player_id = $1),
+        SELECT (SELECT count(*) FROM games g
+                  JOIN game_versions v ON v.player_id = g.player_id AND v.revision = g.head_revision
+                 WHERE g.player_id = $1 AND v.size > 0),
                (SELECT coalesce(sum(v.size), 0)::int8 FROM game_versions v WHERE v.player_id = $1)
         """, parameterTypes: [.uuid])
     /// How long the answer holds for a player who is over a limit.
@@ -92,6 +94,25 @@ final class PlayerLimits {
             if isDue(standing) { ask(&standing, player) }
             return nil
         }
+    }
+
+    /// Whether a history of so many bytes could become a player's at all: it is the whole of what there is of him.
+    func refusal(ofHistoryWith bytes: Int) -> WireError? {
+        guard let most = limits.maxStoredBytesPerPlayer, bytes > most else { return nil }
+        return .quotaExceeded("bytes", limit: most)
+    }
+
+    /// What a part of a history costs of the player's bytes. It is never refused for that, but has to wait.
+    /// - Returns: how long; nil: not at all, and what it takes is taken.
+    func delay(ofHistoryWith bytes: Int, _ player: PlayerID) -> Duration? {
+        guard let rate = limits.bytesPerPlayer else { return nil }
+        return withStanding(of: player) { $0.bytes.take(Double(bytes), of: rate, at: loop.now) }
+    }
+
+    /// A history became the player's: the next push asks anew how much there is of him.
+    func imported(_ player: PlayerID) {
+        guard isPushing else { return }
+        withStanding(of: player) { ask(&$0, player) }
     }
 
     /// Forgets players who are gone and have nothing used up.

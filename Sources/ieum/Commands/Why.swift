@@ -59,6 +59,12 @@ private struct Explanation {
         }
     }
 
+    /// The version that the head won over, where it was pruned since.
+    private var prunedLoser: Revision? {
+        guard head.outcome == .won, let rival = head.rival else { return nil }
+        return history.contains { $0.revision == rival } ? nil : rival
+    }
+
     /// The row of the table in Documentation/conflicts.md.
     private var rule: String {
         switch head.outcome {
@@ -100,8 +106,13 @@ private struct Explanation {
         add("stamp", stamp)
         add("base", base)
         add("rule", "\(head.outcome.rawValue): \(rule)")
+        if let prunedLoser { add("lost", "revision \(prunedLoser), which was pruned since", .red) }
         if losers.isEmpty {
-            add("lost", "nothing lost to it" + earlier)
+            if prunedLoser == nil {
+                add("lost", "nothing lost to it" + earlier)
+            } else if !earlier.isEmpty {
+                add("", String(earlier.dropFirst(2)))
+            }
         } else {
             for loser in losers {
                 let how =
@@ -126,7 +137,8 @@ private struct Explanation {
     }
 
     private var earlier: String {
-        let number = history.count { $0.outcome == .lost || $0.outcome == .won } - losers.count
+        let known = losers.count + (prunedLoser == nil ? 0 : 1)
+        let number = history.count { $0.outcome == .lost || $0.outcome == .won } - known
         guard number > 0 else { return "" }
         return "; conflicts met before: \(number), see ieum conflicts \(key.collection) \(key.id)"
     }

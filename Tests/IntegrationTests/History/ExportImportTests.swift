@@ -218,6 +218,25 @@ struct ExportImportTests {
         return text[..<end.upperBound] + sum.output.prefix(64) + "\"}\n"
     }
 
+    @Test("why and conflicts tell that the loser was pruned, and count its conflict once")
+    func prunedLoser() throws {
+        let phone = try CommandLineDevice(registeredAt: house.here, name: "phone")
+        let tablet = try CommandLineDevice(linkedTo: phone, at: house.here, name: "tablet")
+        _ = try phone.push("1", "--saved", "2026-11-29T19:00:00Z")
+        _ = try tablet.run("get", "handle.game", "today")
+        _ = try phone.push("2", "--saved", "2026-11-29T19:10:00Z")
+        _ = try tablet.push("3", "--saved", "2026-11-29T19:20:00Z")
+        let player = try #require(try phone.run("status", "--json").object()["player"] as? String)
+        let connection = try house.database.connect()
+        // These are all versions of the player; a larger page would go on with another's.
+        try connection.execute(
+            "SELECT prune_versions(now() + interval '1 day', 0, '\(player)', 0, 3, false)")
+        let why = try phone.run("why", "handle.game", "today").data
+        #expect(why.contains("lost      revision 2, which was pruned since\n"), "\(why)")
+        #expect(!why.contains("nothing lost to it") && !why.contains("conflicts met before"), "\(why)")
+        #expect(try phone.run("conflicts").data.contains("pruned"))
+    }
+
     @Test("what retention has removed is missing in the copy as well, and its marks are the same")
     func pruned() throws {
         let phone = try storied()

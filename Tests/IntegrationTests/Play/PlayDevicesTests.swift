@@ -156,6 +156,44 @@ struct PlayDevicesTests {
         }
     }
 
+    /// A game of another program's, in the same home.
+    private struct Novel: Persistable {
+        static let collection = "other.novel"
+        var id = "mine"
+        var timestamp = Date()
+        var text = ""
+        static var defaults: Novel? { Novel() }
+    }
+
+    private func save(_ text: String, in folder: String) throws {
+        let home = DeviceHome(path: folder)
+        var novel = Novel()
+        novel.text = text
+        try home.openStore(of: home.identity()).save(novel)
+    }
+
+    @Test("what becomes of another program's games is told, and not as if it were of this one")
+    func otherProgramsGames() async throws {
+        try await aside {
+            try save(String(repeating: "x", count: 1_200_000), in: phone)
+            let large = try PlayTerminal(home: phone)
+            try large.see("The server does not take another game")
+            large.guess("구름")
+            try large.see("phone: up to date")
+            try leave(large)
+
+            // The tablet had seen nothing of this one.
+            try save("on the phone", in: phone)
+            let first = try PlayTerminal(home: phone)
+            try first.see("phone: up to date")
+            try leave(first)
+            try save("on the tablet", in: tablet)
+            let second = try PlayTerminal(home: tablet)
+            try second.see("Another game has a conflict: ieum conflicts")
+            try leave(second)
+        }
+    }
+
     @Test("the statistics on the screen are those of handle_statistics in psql")
     func statistics() async throws {
         try await aside {
