@@ -17,6 +17,10 @@ extension Connection {
     /// Whether the beginning of a line was read and not its end.
     public var isInsideLine: Bool { reader.isInsideLine }
 
+    /// How many bytes have come and were taken, finished lines or not, and how many of those that were written the peer has
+    /// acknowledged: what does not grow is a line on which nothing moves.
+    public var movedBytes: Int { readBytes &+ (transport?.acknowledgedBytes(of: writtenBytes) ?? 0) }
+
     /// Holds the lines back, at once: none comes after the present one. What was read stays buffered, and the socket is
     /// read no further than one read. While paused, the idle time rests, and an end of the peer's goes unnoticed.
     public func pauseReading() {
@@ -99,6 +103,7 @@ extension Connection {
                 }
             }
             evbuffer_drain(input, offset)
+            readBytes &+= offset
             if portion == 0 { return evbuffer_get_length(input) == 0 }
         }
         return false

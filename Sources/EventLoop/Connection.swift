@@ -97,6 +97,7 @@ public final class Connection {
     var failure: EndReason?  // met inside a call of the owner's, told from the loop
 
     var lastOutput: ContinuousClock.Instant
+    var readBytes = 0
     var writtenBytes = 0
     var acknowledgedBytes = 0  // as seen at the last look
     var timer: EventLoop.Timer?  // bounds a handshake, a closing flush, or the idle time of a half-closed connection

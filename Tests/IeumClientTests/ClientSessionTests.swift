@@ -152,6 +152,25 @@ struct ClientSessionTests {
         #expect(session.failure == .timedOut(after: .seconds(10)))
     }
 
+    @Test("while bytes move, a thousand a second, nothing is overdue; fewer are silence, and a ping has no excuse")
+    func movingBytes() {
+        var session = greeted()
+        _ = send(.pull(since: 0, limit: 2), on: &session)
+        guard let due = session.deadline else { return #expect(Bool(false), "nothing is awaited") }
+        let patience = due - start
+        let enough = Int(patience / .milliseconds(1))
+        session.timePassed(to: due, movedBytes: enough)
+        #expect(session.failure == nil)
+        #expect(session.deadline == due + patience)
+        session.timePassed(to: due + patience, movedBytes: 2 * enough - 1)
+        #expect(session.failure == .timedOut(after: patience))
+
+        var other = greeted()
+        _ = send(.ping, on: &other)
+        other.timePassed(to: due, movedBytes: 100 * enough)
+        #expect(other.failure == .timedOut(after: patience))
+    }
+
     @Test("the first failure stays")
     func firstFailure() {
         var session = greeted()

@@ -230,6 +230,16 @@ struct DeviceHomeTests {
         }
     }
 
+    @Test("keeps nothing of a file that a killed process had begun")
+    func drafts() throws {
+        let home = try folder.home(at: server)
+        let begun = ".seen.json.draft"
+        try Data(repeating: 0x7B, count: 100_000).write(to: URL(fileURLWithPath: path + "/" + begun))
+        try home.updateSeen { $0.pulled(upTo: 2) }
+        #expect(try home.seen().cursor == 2)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: path).filter { $0.hasPrefix(".") } == [])
+    }
+
     @Test("that another process holds is an error after a while, not a wait without end")
     func locked() throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)

@@ -203,6 +203,7 @@ struct HomeSyncTests {
         let home = try folder.home(at: peer.address)
         try home.openStore(of: home.identity()).restore(key, state: Array("{\"n\":2}".utf8), schema: 0)
         let sync = try upToDate(home)
+        #expect(try sync.sentGames() == 0)
         var games: [GameVersion] = []
         _ = try sync.handOut(since: nil, givesStates: true) { games += $0 }
         #expect(games.map(\.header.revision) == [5, 6])
@@ -225,6 +226,7 @@ struct HomeSyncTests {
         let sync = try upToDate(home)
         #expect(sync.start.unsent == 1)
         #expect(try sync.store.copyState().unsent == 0)
+        #expect(try sync.sentGames() == 1)
         var games: [GameVersion] = []
         _ = try sync.handOut(since: nil, givesStates: true) { games += $0 }
         #expect(games == [version])

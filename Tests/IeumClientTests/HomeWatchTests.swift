@@ -108,6 +108,34 @@ struct HomeWatchTests {
         #expect(peer.heard[0].contains("PING"))
     }
 
+    @Test("goes on when the server takes no more for a while, and sends what waits then")
+    func rateLimited() throws {
+        let peer = Peer(
+            hello(4) + page(4) + watching(4) + [
+                .hear("PUSH"), .say("ERR rate-limited retry-after=0.01 \"there are too many pushes of this player\"\n"),
+                .hear("PUSH"), .say(Said.receipt(.created, 5)),
+            ])
+        let home = try folder.home(at: peer.address)
+        let unsent = try GameKey(collection: "handle.game", id: "unsent")
+        let store = try home.openStore(of: home.identity())
+        try store.restore(unsent, state: Array("{\"n\":2}".utf8), schema: 0)
+        struct Enough: Error {}
+        var events: [HomeSync.WatchEvent] = []
+        var games: [GameKey] = []
+        #expect(throws: Enough.self) {
+            _ = try HomeSync(home: home, settings: quick).watch(since: nil, tell: { events.append($0) }) {
+                games += $0.map(\.game)
+                if games.last == unsent { throw Enough() }
+            }
+        }
+        #expect(games.last == unsent)
+        let isTold = events.contains {
+            if case .interrupted(.server(let error), _) = $0 { error.code == .rateLimited } else { false }
+        }
+        #expect(isTold)
+        #expect(try store.copyState().unsent == 0)
+    }
+
     @Test("stops at a refusal that no retry mends")
     func revoked() throws {
         let peer = Peer([

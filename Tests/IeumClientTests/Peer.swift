@@ -14,6 +14,8 @@ final class Peer: Sendable {
         case say([UInt8])
         /// Wait for a line that begins like this; others are recorded and passed over.
         case hear(String)
+        /// Let time pass: for a slow way, which is nothing but time.
+        case pause(Duration)
         /// Close when all is sent.
         case close
 
@@ -45,7 +47,7 @@ final class Peer: Sendable {
                 }
                 let script = scripts.isEmpty ? [] : scripts[min(index, scripts.count - 1)]
                 let connection = Connection(on: loop, socket: socket)
-                players.append(Player(connection, script, index: index, shared: shared))
+                players.append(Player(connection, script, index: index, shared: shared, on: loop))
             }
             shared.port.withLock { $0 = listener?.port ?? 0 }
             shared.remote.withLock { $0 = loop.remote }
@@ -78,8 +80,11 @@ private final class Player: ConnectionDelegate {
     private var script: ArraySlice<Peer.Step>
     private let index: Int
     private let shared: Peer.Shared
+    private let loop: EventLoop
+    private var timer: EventLoop.Timer?
 
-    init(_ connection: Connection, _ script: [Peer.Step], index: Int, shared: Peer.Shared) {
+    init(_ connection: Connection, _ script: [Peer.Step], index: Int, shared: Peer.Shared, on loop: EventLoop) {
+        self.loop = loop
         self.connection = connection
         self.script = script[...]
         self.index = index
@@ -93,6 +98,10 @@ private final class Player: ConnectionDelegate {
             switch step {
             case .say(let bytes): connection.write(bytes)
             case .hear: return
+            case .pause(let time):
+                script.removeFirst()
+                timer = EventLoop.Timer(on: loop, after: time) { [unowned self] in self.play() }
+                return
             case .close: connection.closeAfterFlush(within: .seconds(30))
             }
             script.removeFirst()

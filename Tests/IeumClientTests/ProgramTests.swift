@@ -304,7 +304,7 @@ struct ProgramTests {
             (WireError.Code.noSuchGame, ExitCode.noSuchGame), (.noSuchVersion, .noSuchGame),
             (.loginFailed, .notSignedIn),
             (.deviceRevoked, .notSignedIn), (.notSignedIn, .notSignedIn), (.busy, .unreachable),
-            (.unavailable, .unreachable),
+            (.unavailable, .unreachable), (.rateLimited, .unreachable),
             (.shuttingDown, .unreachable), (.tooManyConnections, .unreachable), (.codeInvalid, .refused),
             (.tooManyTries, .refused), (.invalidJSON, .refused), (.stateTooLarge, .refused), (.baseMismatch, .refused),
             (.savedReused, .refused), (.cursorAhead, .refused), (.registrationClosed, .refused),

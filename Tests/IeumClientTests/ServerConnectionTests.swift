@@ -116,6 +116,23 @@ struct ServerConnectionTests {
         #expect(try connection.get(key).state == Array(state.utf8))
     }
 
+    @Test("a state that comes slowly comes through, however long it takes")
+    func slowLine() throws {
+        let key = try GameKey(collection: "c", id: "g")
+        let state = "\"" + String(repeating: "x", count: 48_000) + "\""
+        let bytes = Said.game(key, 1, state)
+        var script: [Peer.Step] = [.say(Said.greeting()), .hear("GET")]
+        for start in stride(from: 0, to: bytes.count, by: 2_000) {
+            script += [.pause(.milliseconds(100)), .say(Array(bytes[start..<min(start + 2_000, bytes.count)]))]
+        }
+        let peer = Peer(script + [.say("END\n")])
+        let patience = ServerConnection.Patience(connecting: .seconds(10), answer: .seconds(1))
+        let start = ContinuousClock.now
+        let connection = try ServerConnection(to: peer.address, patience: patience)
+        #expect(try connection.get(key).state == Array(state.utf8))
+        #expect(ContinuousClock.now - start > patience.answer)
+    }
+
     @Test("the server's farewell is the reason of the end")
     func farewell() {
         let peer = Peer([

@@ -51,10 +51,10 @@ package enum ClientError: Error, Hashable, Sendable {
 }
 
 extension WireError {
-    /// Whether the server may accept the same command a little later, since the trouble is its own.
+    /// Whether the server may accept the same command a little later, since the trouble is its own, or one of too much at once.
     var isPassing: Bool {
         switch code {
-        case .busy, .unavailable, .tooManyConnections, .shuttingDown, .idleTimeout, .epochChanged: true
+        case .rateLimited, .busy, .unavailable, .tooManyConnections, .shuttingDown, .idleTimeout, .epochChanged: true
         default: false
         }
     }

@@ -39,6 +39,7 @@ struct ClientSession: Sendable {
     private var requests: ArraySlice<Request> = []
     private var nextID = 0
     private var farewell: WireError?
+    private var movedBytes = 0  // when the deadline came last
 
     /// A session whose connection is being opened.
     /// - Parameter patience: how long the greeting may take from now on, the opening of the connection included.
@@ -49,7 +50,7 @@ struct ClientSession: Sendable {
 
     /// Appends a command's line to `bytes`.
     /// - Parameter patience: how long the server may be silent once the answer is due; each line of the answer gives it
-    ///   that long again.
+    ///   that long again, and so do bytes that move.
     mutating func send(
         _ command: Command, patience: Duration, at now: ContinuousClock.Instant, into bytes: inout [UInt8]
     ) -> RequestID {
@@ -88,9 +89,19 @@ struct ClientSession: Sendable {
     }
 
     /// Time went by.
-    mutating func timePassed(to now: ContinuousClock.Instant) {
+    ///
+    /// A state may be a million bytes long, and a way slow: while bytes of it move, a thousand a second at least, nothing is
+    /// overdue. A ping is short.
+    /// - Parameter movedBytes: how many bytes moved on this connection so far, see ``LineTransport/movedBytes``.
+    mutating func timePassed(to now: ContinuousClock.Instant, movedBytes: Int = 0) {
         guard let deadline, now >= deadline else { return }
-        end(.timedOut(after: requests.first?.patience ?? patience))
+        let patience = requests.first?.patience ?? patience
+        let (moved, before) = (movedBytes, self.movedBytes)
+        self.movedBytes = moved
+        guard greeting != nil, let verb = requests.first?.verb, verb != .ping,
+            Double(moved - before) >= patience / .milliseconds(1)
+        else { return end(.timedOut(after: patience)) }
+        self.deadline = now + patience
     }
 
     private mutating func end(_ error: ClientError) {

@@ -75,6 +75,8 @@ final class EventLoopTransport: BlockingTransport {
         connection?.maxLineBytes = count
     }
 
+    var movedBytes: Int { connection?.movedBytes ?? 0 }
+
     func close() {
         delegate = nil
         connector = nil

@@ -6,6 +6,9 @@ protocol LineTransport: AnyObject {
     func send(_ bytes: [UInt8])
     /// Reads lines up to this length from now on; a longer one is told and dropped.
     func setMaxLineBytes(_ count: Int)
+    /// How many bytes have come on this connection, whole lines or not, and how many of those that were sent the peer has
+    /// acknowledged; one that cannot tell the latter may leave them out.
+    var movedBytes: Int { get }
     /// Ends the connection; no event comes any more.
     func close()
 }

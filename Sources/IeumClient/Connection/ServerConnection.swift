@@ -10,7 +10,7 @@ package final class ServerConnection {
     package struct Patience: Hashable, Sendable {
         /// For the connection and the greeting.
         package var connecting: Duration
-        /// For an answer, and for each further line of a long one.
+        /// For an answer, and for each further line of a long one; while its bytes move, it takes its time.
         package var answer: Duration
 
         /// Waits this long for a connection, and for an answer.
@@ -113,7 +113,7 @@ package final class ServerConnection {
     private func turn(until condition: () -> Bool, within limit: Duration) throws(ClientError) {
         let timeout = core.session.deadline.map { min(limit, $0 - .now) } ?? limit
         _ = transport.run(until: { condition() || core.session.failure != nil }, timeout: max(timeout, .zero))
-        core.session.timePassed(to: .now)
+        core.session.timePassed(to: .now, movedBytes: transport.movedBytes)
         if core.session.failure != nil { transport.close() }
     }
 }

@@ -72,6 +72,12 @@ package final class HomeSync {
         throw ClientError.timedOut(after: settings.patience)
     }
 
+    /// How many games there are whose save the server took since the start; one that it does not take is none of them.
+    package func sentGames() throws -> Int {
+        let now = try store.copyState()
+        return max(0, start.unsent + start.refused - now.unsent - now.refused)
+    }
+
     /// What came of the saves that were sent since the start, as far as an app is to be told of it. It is told later, too.
     package func events() throws -> [StoredSyncEvent] {
         guard try store.copyState().lastEvent > start.lastEvent else { return [] }

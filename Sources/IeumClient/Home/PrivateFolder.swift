@@ -84,10 +84,11 @@ struct PrivateFolder: Sendable {
         }
     }
 
-    /// Replaces a file, or makes it.
+    /// Replaces a file, or makes it. Only while locked: what a process that was killed had begun is in the way of nobody then.
     func write(_ name: String, _ bytes: [UInt8]) throws(HomeError) {
         let path = path(of: name)
-        let draft = self.path(of: ".\(name).\(UInt64.random(in: .min ... .max))")
+        let draft = self.path(of: ".\(name).draft")
+        guard unlink(draft) == 0 || errno == ENOENT else { throw .system("remove", draft) }
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw .system("create", draft) }
         do throws(HomeError) {

@@ -257,13 +257,14 @@ struct SyncCore: Sendable {
     }
 
     /// Time went by.
-    mutating func timePassed(to now: SyncMoment) {
+    /// - Parameter movedBytes: how many bytes moved on the connection so far.
+    mutating func timePassed(to now: SyncMoment, movedBytes: Int = 0) {
         switch phase {
         case .idle, .signedOut: return
         case .waiting(let time):
             if now.instant >= time { connect(at: now) }
         case .greeting, .signingIn, .meeting, .ready:
-            session?.timePassed(to: now.instant)
+            session?.timePassed(to: now.instant, movedBytes: movedBytes)
             if let failure = session?.failure { return connectionFailed(failure, at: now) }
             guard phase == .ready else { return }
             if let pause = round.pausedUntil, now.instant >= pause { return resume(at: now) }

@@ -202,7 +202,10 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
     }
 
     private func timePassed() {
-        event { $0.timePassed(to: $1) }
+        let deadline = core.session?.deadline
+        event { $0.timePassed(to: $1, movedBytes: transport?.movedBytes ?? 0) }
+        // What takes longer than it should, and moves: who waits for a report is to know.
+        if let deadline, let later = core.session?.deadline, later > deadline { report?(.worked) }
     }
 
     private func perform(_ action: SyncCore.Action) {

@@ -131,7 +131,7 @@ extension Call {
 
     /// Says what became of saves that waited in the home.
     fileprivate func tellSent(_ sync: HomeSync) throws {
-        let sent = sync.start.unsent - (try sync.store.copyState().unsent)
+        let sent = try sync.sentGames()
         if sent > 0 { output.talk("Sent \(sent) \(sent == 1 ? "save" : "saves") made here.") }
         for event in try sync.events() {
             switch event.kind {
