@@ -24,7 +24,7 @@ public struct ClusterSettings: Sendable {
     /// For tests ONLY, and only for those that do not test durability: nothing is forced to the disk, so a crash of
     /// the machine may lose everything. Transactions behave as ever, and `synchronous_commit` stays on.
     public static let throwaway = durable.with([
-        "fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "200",
+        "fsync": "off", "full_page_writes": "off", "shared_buffers": "64MB", "max_connections": "800",
         "max_wal_size": "512MB",
     ]).withoutInitialSync()
 
