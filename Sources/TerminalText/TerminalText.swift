@@ -13,6 +13,28 @@ extension String {
         return text
     }
 
+    /// A JSON text that says the same, with what would steer a terminal, or turn text around, escaped.
+    ///
+    /// Such characters stand in a JSON text only inside strings, where an escape says the same; line feeds and tabs stand
+    /// between its parts and stay.
+    package var terminalSafeJSON: String {
+        var text = ""
+        for scalar in unicodeScalars {
+            if scalar.isTerminalSafe || scalar == "\n" || scalar == "\t" {
+                text.unicodeScalars.append(scalar)
+                continue
+            }
+            for unit in String(scalar).utf16 {
+                let digits = String(unit, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }
+        }
+        return text
+    }
+
+    /// Of a printed time the day and the time to the second: `2026-11-29 12:00:00`.
+    package var shortTime: String { "\(prefix(10)) \(dropFirst(11).prefix(8))" }
+
     /// How many columns of a terminal the text takes: two for East Asian wide characters and emoji, none for marks.
     package var terminalWidth: Int {
         reduce(0) { $0 + $1.terminalWidth }
@@ -37,6 +59,24 @@ extension String {
     package func padded(to width: Int, alignedRight: Bool = false) -> String {
         let space = String(repeating: " ", count: max(0, width - terminalWidth))
         return alignedRight ? space + self : self + space
+    }
+}
+
+extension FixedWidthInteger {
+    /// Bytes for people: `512 B`, `1.1 kB`, `2.5 MB`, `3.0 GB`, `4.2 TB`
+    package var sizeText: String {
+        switch Int64(clamping: self) {
+        case ..<1_000: "\(self) B"
+        case ..<1_000_000: "\(tenths(of: 1_000)) kB"
+        case ..<1_000_000_000: "\(tenths(of: 1_000_000)) MB"
+        case ..<1_000_000_000_000: "\(tenths(of: 1_000_000_000)) GB"
+        default: "\(tenths(of: 1_000_000_000_000)) TB"
+        }
+    }
+
+    private func tenths(of unit: Int64) -> String {
+        let tenths = (Int64(clamping: self) / (unit / 100) + 5) / 10
+        return "\(tenths / 10).\(tenths % 10)"
     }
 }
 

@@ -30,33 +30,3 @@ extension Console {
         return readLine() ?? ""
     }
 }
-
-extension String {
-    /// The same JSON text: what would steer a terminal stands in strings only, where an escape says the same.
-    fileprivate var terminalSafeJSON: String {
-        var text = ""
-        for scalar in unicodeScalars {
-            if scalar.isTerminalSafe {
-                text.unicodeScalars.append(scalar)
-            } else {
-                for unit in String(scalar).utf16 {
-                    let digits = String(unit, radix: 16)
-                    text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-                }
-            }
-        }
-        return text
-    }
-
-    /// A printed time without its fraction, for people: `2026-11-29 12:00:00`.
-    var shortTime: String { "\(prefix(10)) \(dropFirst(11).prefix(8))" }
-}
-
-extension Int64 {
-    /// `512 B`, `1.1 kB`, `2.5 MB`, `3.0 GB`
-    var sizeText: String {
-        var (value, unit) = (Double(self), 0)
-        while value >= 999.95, unit < 4 { (value, unit) = (value / 1_000, unit + 1) }
-        return unit == 0 ? "\(self) B" : "\((value * 10).rounded() / 10) \(["", "kB", "MB", "GB", "TB"][unit])"
-    }
-}

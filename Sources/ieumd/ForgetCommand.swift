@@ -18,41 +18,37 @@ struct ForgetCommand {
             "ieumd forget 3f2a9c01-7d5e-4c2b-9a41-0b6f3d2e8c17",
         ],
         exitCodes: [
-            (0, "done"), (1, "there is no such player, or the answer was no"), (2, "usage"),
+            (0, "done"), (1, "there is no such call.player, or the answer was no"), (2, "usage"),
             (4, "the database cannot be reached or changed; run it again, it goes on"),
         ])
 
-    private let choice: DatabaseChoice
-    private let player: UUID
+    private let call: PlayerCall
     private let isSure: Bool
     private let isDryRun: Bool
-    private let isJSON: Bool
 
     /// Checks the arguments.
     init(_ arguments: [String], environment: [String: String]) throws(UsageError) {
         let parsed = try ParsedArguments(arguments, of: Self.spec, environment: environment)
-        choice = try DatabaseChoice(parsed, environment: environment)
-        player = try parsed.id(0, "a player")
+        call = try PlayerCall(parsed, environment: environment)
         isSure = parsed.flag("yes")
         isDryRun = parsed.flag("dry-run")
-        isJSON = parsed.flag("json")
         guard isSure || isDryRun || isatty(STDIN_FILENO) == 1 else {
             throw UsageError("nobody can be asked here whether that is meant: add --yes", usage: Self.spec.usage)
         }
     }
 
-    private var id: String { player.uuidString.lowercased() }
+    private var id: String { call.player.uuidString.lowercased() }
 
     /// Forgets; gives the exit code.
     func run() -> Int32 {
-        choice.withConnection(for: "forget") { connection in
+        call.choice.withConnection(for: "forget") { connection in
             let directory = PlayerDirectory(connection)
-            guard let found = try directory.player(player), let devices = try directory.devices(of: player) else {
-                Console.error("there is no player \(id)", hint: "Find players: ieumd players --search TEXT")
-                return 1
+            guard let found = try directory.player(call.player), let devices = try directory.devices(of: call.player)
+            else {
+                return call.playerIsUnknown()
             }
             if isDryRun {
-                if isJSON {
+                if call.isJSON {
                     Console.json(found)
                 } else {
                     Console.output(
@@ -66,7 +62,7 @@ struct ForgetCommand {
                 return 1
             }
             let report = try forget(connection)
-            if isJSON {
+            if call.isJSON {
                 Console.json(report)
             } else {
                 Console.output(
@@ -87,7 +83,7 @@ struct ForgetCommand {
 
     private func forget(_ first: BlockingConnection) throws -> Forgetting.Report {
         var connection = first
-        var forgetting = Forgetting(player)
+        var forgetting = Forgetting(call.player)
         var failures = 0
         /// Each part is one transaction: it was done or it was not, and doing it again does what is left.
         func persistently<Value>(_ part: (BlockingConnection) throws(DatabaseError) -> Value) throws -> Value {
@@ -115,7 +111,7 @@ struct ForgetCommand {
 
     private func reconnect() throws -> BlockingConnection {
         // A private PostgreSQL runs with its daemon; where it went, the daemon starts it again.
-        guard let conninfo = choice.conninfo ?? PrivateDatabase.running(in: choice.directory) else {
+        guard let conninfo = call.choice.conninfo ?? PrivateDatabase.running(in: call.choice.directory) else {
             throw DatabaseError(.connection, "the private PostgreSQL went away")
         }
         return try DatabaseChoice.connect(conninfo, "forget")

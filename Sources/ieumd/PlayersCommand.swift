@@ -68,26 +68,21 @@ struct DevicesCommand {
         examples: ["ieumd devices 3f2a9c01-7d5e-4c2b-9a41-0b6f3d2e8c17"],
         exitCodes: [(0, "done"), (1, "there is no such player"), (2, "usage"), (4, "the database cannot be reached")])
 
-    private let choice: DatabaseChoice
-    private let player: UUID
-    private let isJSON: Bool
+    private let call: PlayerCall
 
     /// Checks the arguments.
     init(_ arguments: [String], environment: [String: String]) throws(UsageError) {
-        let parsed = try ParsedArguments(arguments, of: Self.spec, environment: environment)
-        choice = try DatabaseChoice(parsed, environment: environment)
-        player = try parsed.id(0, "a player")
-        isJSON = parsed.flag("json")
+        call = try PlayerCall(
+            ParsedArguments(arguments, of: Self.spec, environment: environment), environment: environment)
     }
 
     /// Lists; gives the exit code.
     func run() -> Int32 {
-        choice.withConnection(for: "devices") { connection in
-            guard let devices = try PlayerDirectory(connection).devices(of: player) else {
-                Console.error("there is no such player", hint: "Find players: ieumd players --search TEXT")
-                return 1
+        call.choice.withConnection(for: "devices") { connection in
+            guard let devices = try PlayerDirectory(connection).devices(of: call.player) else {
+                return call.playerIsUnknown()
             }
-            if isJSON {
+            if call.isJSON {
                 for device in devices { Console.json(device) }
             } else {
                 Console.table(

@@ -14,29 +14,25 @@ struct RevokeCommand {
             (4, "the database cannot be reached or changed"),
         ])
 
-    private let choice: DatabaseChoice
-    private let player: UUID
+    private let call: PlayerCall
     private let device: UUID
-    private let isJSON: Bool
 
     /// Checks the arguments.
     init(_ arguments: [String], environment: [String: String]) throws(UsageError) {
         let parsed = try ParsedArguments(arguments, of: Self.spec, environment: environment)
-        choice = try DatabaseChoice(parsed, environment: environment)
-        player = try parsed.id(0, "a player")
+        call = try PlayerCall(parsed, environment: environment)
         device = try parsed.id(1, "a device")
-        isJSON = parsed.flag("json")
     }
 
     /// Revokes; gives the exit code.
     func run() -> Int32 {
-        choice.withConnection(for: "revoke") { connection in
-            guard try PlayerDirectory(connection).revoke(device, of: player) else {
+        call.choice.withConnection(for: "revoke") { connection in
+            guard try PlayerDirectory(connection).revoke(device, of: call.player) else {
                 Console.error("the player has no such device", hint: "List them: ieumd devices PLAYER")
                 return 1
             }
             let id = device.uuidString.lowercased()
-            if isJSON { Console.json(["revoked": id]) } else { Console.output("\(id) is revoked\n") }
+            if call.isJSON { Console.json(["revoked": id]) } else { Console.output("\(id) is revoked\n") }
             return 0
         }
     }
@@ -54,26 +50,21 @@ struct PairCommand {
             (4, "the database cannot be reached or changed"),
         ])
 
-    private let choice: DatabaseChoice
-    private let player: UUID
-    private let isJSON: Bool
+    private let call: PlayerCall
 
     /// Checks the arguments.
     init(_ arguments: [String], environment: [String: String]) throws(UsageError) {
-        let parsed = try ParsedArguments(arguments, of: Self.spec, environment: environment)
-        choice = try DatabaseChoice(parsed, environment: environment)
-        player = try parsed.id(0, "a player")
-        isJSON = parsed.flag("json")
+        call = try PlayerCall(
+            ParsedArguments(arguments, of: Self.spec, environment: environment), environment: environment)
     }
 
     /// Makes the code; gives the exit code.
     func run() -> Int32 {
-        choice.withConnection(for: "pair") { connection in
-            guard let made = try PlayerDirectory(connection).makePairingCode(for: player) else {
-                Console.error("there is no such player", hint: "Find players: ieumd players --search TEXT")
-                return 1
+        call.choice.withConnection(for: "pair") { connection in
+            guard let made = try PlayerDirectory(connection).makePairingCode(for: call.player) else {
+                return call.playerIsUnknown()
             }
-            if isJSON {
+            if call.isJSON {
                 Console.json(["code": made.code, "expires": made.expires])
             } else {
                 Console.output("\(made.code)\n")

@@ -18,15 +18,11 @@ struct RestoreTests {
         let oldEpoch = fields(try client.line() ?? "")["epoch"]
         let token = try #require(fields(try client.ask("REGISTER"))["token"])
         for push in pushes(1...2) { #expect(try client.ask(push).hasPrefix("OK ")) }
-        let dumped = try Programs.runInstalled(["pg_dump", "-Fc", "-f", dump, "-d", database.conninfo])
-        #expect(dumped.status == 0, "\(dumped.error)")
+        try Backup.take(of: database, to: dump)
         for push in pushes(3...5) { #expect(try client.ask(push).hasPrefix("OK outcome=advanced ")) }
         #expect(daemon.stop() == 0)
 
-        let restored = try Programs.runInstalled([
-            "pg_restore", "--clean", "--if-exists", "-d", database.conninfo, dump,
-        ])
-        #expect(restored.status == 0, "\(restored.error)")
+        try Backup.bringBack(dump, to: database)
         let named = try Programs.run("ieumd", ["restore-epoch", "--database", database.conninfo])
         #expect(named.status == 0, "\(named.error)")
 

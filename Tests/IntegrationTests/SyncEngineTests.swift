@@ -166,17 +166,13 @@ struct SyncEngineTests {
         let engine = try #require(device.engine)
         try device.save("old", "{\"n\":0}")
         try await engine.settle()
-        let dumped = try Programs.runInstalled(["pg_dump", "-Fc", "-f", dump, "-d", database.conninfo])
-        #expect(dumped.status == 0, "\(dumped.error)")
+        try Backup.take(of: database, to: dump)
         for number in 1...3 {
             try device.save("game-\(number)", "{\"n\":\(number)}")
             try await engine.settle()
         }
         #expect(daemon.stop() == 0)
-        let restored = try Programs.runInstalled([
-            "pg_restore", "--clean", "--if-exists", "-d", database.conninfo, dump,
-        ])
-        #expect(restored.status == 0, "\(restored.error)")
+        try Backup.bringBack(dump, to: database)
         #expect(try Programs.run("ieumd", ["restore-epoch", "--database", database.conninfo]).status == 0)
         daemon = try DaemonProcess(database: database.conninfo)
         proxy.lead(to: daemon.port)

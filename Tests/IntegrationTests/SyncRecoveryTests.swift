@@ -45,8 +45,7 @@ struct SyncRecoveryTests {
         let device = try SyncDevice(token: token, port: proxy.port)
         try device.save("old", json("old", "n", 0))
         try await device.engine?.settle()
-        let dumped = try Programs.runInstalled(["pg_dump", "-Fc", "-f", dump, "-d", database.conninfo])
-        #expect(dumped.status == 0, "\(dumped.error)")
+        try Backup.take(of: database, to: dump)
         // What the backup lacks, acknowledged; and what is stored there without the device having heard of it.
         try device.save("later", json("later", "n", 1))
         try await device.engine?.settle()
@@ -59,10 +58,7 @@ struct SyncRecoveryTests {
         proxy.cutAll()
         proxy.silenceServer(false)
         #expect(daemon.stop() == 0)
-        let restored = try Programs.runInstalled([
-            "pg_restore", "--clean", "--if-exists", "-d", database.conninfo, dump,
-        ])
-        #expect(restored.status == 0, "\(restored.error)")
+        try Backup.bringBack(dump, to: database)
         #expect(try Programs.run("ieumd", ["restore-epoch", "--database", database.conninfo]).status == 0)
         daemon = try DaemonProcess(database: database.conninfo)
         proxy.lead(to: daemon.port)

@@ -42,13 +42,14 @@ final class PlayerLimits {
     private let pool: DatabasePool
     private let loop: EventLoop
     private var players: [PlayerID: Standing] = [:]
-    private let isPushing: Bool
+    /// Whether anything is bounded besides connections.
+    private let boundsPushes: Bool
 
     init(_ limits: ServerConfiguration.Limits, pool: DatabasePool, loop: EventLoop) {
         self.limits = limits
         self.pool = pool
         self.loop = loop
-        isPushing =
+        boundsPushes =
             limits.pushesPerPlayer != nil || limits.bytesPerPlayer != nil || limits.maxGamesPerPlayer != nil
             || limits.maxStoredBytesPerPlayer != nil
     }
@@ -73,7 +74,7 @@ final class PlayerLimits {
 
     /// Whether a push may come now; what it takes is taken.
     func refusal(of push: Push, _ player: PlayerID) -> WireError? {
-        guard isPushing else { return nil }
+        guard boundsPushes else { return nil }
         let now = loop.now
         let size = push.state?.count ?? 0
         return withStanding(of: player) { standing in
@@ -111,20 +112,25 @@ final class PlayerLimits {
 
     /// A history became the player's: the next push asks anew how much there is of him.
     func imported(_ player: PlayerID) {
-        guard isPushing else { return }
+        guard boundsPushes else { return }
         withStanding(of: player) { ask(&$0, player) }
     }
 
     /// Forgets players who are gone and have nothing used up.
     func sweep() {
-        let now = loop.now
-        for (player, var standing) in players where standing.connections <= 0 && !standing.isAsking {
-            let areFull =
-                (limits.pushesPerPlayer.map { standing.pushes.isFull($0, at: now) } ?? true)
-                && (limits.bytesPerPlayer.map { standing.bytes.isFull($0, at: now) } ?? true)
-            let isWithin = !(standing.isOverGames || standing.isOverBytes) || now >= standing.nextCheck
-            if areFull, isWithin { players[player] = nil }
-        }
+        // Gathered first: changing what is walked would copy it.
+        let forgotten = players.filter { $0.value.connections <= 0 && isUnused($0.value, at: loop.now) }.map(\.key)
+        for player in forgotten { players[player] = nil }
+    }
+
+    /// Whether a new standing would be the same.
+    private func isUnused(_ standing: Standing, at now: ContinuousClock.Instant) -> Bool {
+        var standing = standing
+        let areFull =
+            (limits.pushesPerPlayer.map { standing.pushes.isFull($0, at: now) } ?? true)
+            && (limits.bytesPerPlayer.map { standing.bytes.isFull($0, at: now) } ?? true)
+        let isWithin = !(standing.isOverGames || standing.isOverBytes) || now >= standing.nextCheck
+        return areFull && isWithin && !standing.isAsking
     }
 
     private func withStanding<Result>(of player: PlayerID, _ body: (inout Standing) -> Result) -> Result {

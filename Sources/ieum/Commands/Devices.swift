@@ -88,7 +88,7 @@ extension Call {
         let device = try signIn()
         let entry = try find(word, device)
         let isOwn = entry.device == device.identity.device
-        let what = "\(entry.name) (\(entry.device.description.prefix(8)))" + (isOwn ? ", which is this device" : "")
+        let what = "\(entry.name) (\(entry.device.description.prefix(8)))" + (isOwn ? ", which is this device," : "")
         if !arguments.flag("yes") {
             guard isatty(STDIN_FILENO) == 1 else {
                 throw UsageError("nobody can be asked here whether to revoke \(what): add --yes")

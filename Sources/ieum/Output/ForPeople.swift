@@ -1,27 +1,9 @@
+import TerminalText
 import Wire
 
 extension Timestamp {
     /// `2026-11-29 12:00:00`, UTC, to the second.
-    var shortText: String {
-        let text = description
-        return "\(text.prefix(10)) \(text.dropFirst(11).prefix(8))"
-    }
-}
-
-extension Int {
-    /// `512 B`, `1.1 kB`, `2.5 MB`
-    var sizeText: String {
-        switch self {
-        case ..<1_000: "\(self) B"
-        case ..<1_000_000: "\(tenths(of: 1_000)) kB"
-        default: "\(tenths(of: 1_000_000)) MB"
-        }
-    }
-
-    private func tenths(of unit: Int) -> String {
-        let tenths = (self / (unit / 100) + 5) / 10
-        return "\(tenths / 10).\(tenths % 10)"
-    }
+    var shortText: String { description.shortTime }
 }
 
 extension Duration {

@@ -25,25 +25,9 @@ enum JSONText {
     /// A state, or null for a tombstone.
     static func state(_ state: [UInt8]?) -> JSONText { state.map { .verbatim($0) } ?? .null }
 
-    /// The same JSON text with what would steer a terminal, or turn text around, escaped; for the eyes of people.
-    ///
-    /// Such characters stand in a JSON text only inside strings, where an escape says the same. What is no UTF-8, and so no
-    /// JSON, becomes replacement characters.
+    /// The same JSON text for the eyes of people. What is no UTF-8, and so no JSON, becomes replacement characters.
     static func terminalSafe(_ text: some Collection<UInt8>) -> [UInt8] {
-        var safe: [UInt8] = []
-        safe.reserveCapacity(text.count)
-        for scalar in String(decoding: text, as: UTF8.self).unicodeScalars {
-            // White space between the parts of a text.
-            if scalar.isTerminalSafe || scalar == "\n" || scalar == "\t" {
-                safe += Array(String(scalar).utf8)
-                continue
-            }
-            for unit in String(scalar).utf16 {
-                safe += "\\u".utf8
-                for shift in [12, 8, 4, 0] { safe.append(hexDigit(UInt8(truncatingIfNeeded: unit >> shift) & 15)) }
-            }
-        }
-        return safe
+        Array(String(decoding: text, as: UTF8.self).terminalSafeJSON.utf8)
     }
 
     /// One line, its line feed included.

@@ -4,7 +4,6 @@ enum Style: String {
     case faint = "2"
     case red = "31"
     case green = "32"
-    case yellow = "33"
 }
 
 /// Text in one style, or in none.
