@@ -43,7 +43,13 @@ struct ProxyHeaderTests {
         #expect(ProxyHeader.read(Array("PROXY TCP4 192.0.2.7 192.0.2.8 1 2\r\n".utf8)) == .invalid(.signature))
         #expect(ProxyHeader.read(proxyHeader(command: 0x11)) == .invalid(.command))
         #expect(ProxyHeader.read(proxyHeader(command: 0x22)) == .invalid(.command))
-        #expect(ProxyHeader.read(proxyHeader(body: [1, 2, 3])) == .invalid(.length))
+        // Two addresses and two ports are 12 bytes for IPv4, and 36 for IPv6.
+        for (family, least) in [(UInt8(0x11), 12), (0x21, 36)] {
+            for length in 0..<least {
+                let short = proxyHeader(family: family, body: [UInt8](repeating: 1, count: length))
+                #expect(ProxyHeader.read(short) == .invalid(.length), "\(length) bytes")
+            }
+        }
         let endless = proxyHeader(from: "192.0.2.7", port: 7, values: [UInt8](repeating: 0, count: 4_000))
         #expect(ProxyHeader.read(endless) == .invalid(.length))
     }
