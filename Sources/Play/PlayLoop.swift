@@ -133,12 +133,8 @@ package final class PlayLoop {
     // MARK: A turn
 
     private func work() throws {
-        if flags.isSuspending { try suspend() }
-        if flags.isContinued {
-            try terminal.reassert()
-            drawAnew()
-        }
-        if flags.isResized { session.size = terminal.size }
+        // A closed window comes as SIGHUP and SIGCONT at once: who is about to end asks nothing more of the terminal.
+        if end == nil { try lookAfterTerminal() }
         flags = Flags()
         let isPausing = input.isEmpty && reader.isInside && lastByte.duration(to: .now) >= Self.pause
         if isPausing { reader.pause() }
@@ -147,7 +143,9 @@ package final class PlayLoop {
             lastByte = .now
             let bytes = input
             input = []
-            for byte in bytes where end == nil {
+            // What was typed before a signal counts, what was typed after the key to leave does not.
+            let before = end
+            for byte in bytes where end == before {
                 guard let key = reader.read(byte) else { continue }
                 for action in session.press(key) { try perform(action) }
             }
@@ -269,6 +267,25 @@ package final class PlayLoop {
 
     // MARK: To the background and back
 
+    private func lookAfterTerminal() throws {
+        if flags.isSuspending { try suspend() }
+        if flags.isContinued {
+            try onTerminal { () throws(TerminalError) in try terminal.reassert() }
+            drawAnew()
+        }
+        if flags.isResized { session.size = terminal.size }
+    }
+
+    /// Takes the terminal again. One that is gone is the end of the game, not a fault of it.
+    private func onTerminal(_ take: () throws(TerminalError) -> Void) throws(TerminalError) {
+        do throws(TerminalError) {
+            try take()
+        } catch {
+            guard error.isGone else { throw error }
+            end = end ?? .left
+        }
+    }
+
     private func suspend() throws {
         terminal.leave()
         // The signal is to have its own effect now, for all of the group that the terminal knows as this job.
@@ -278,7 +295,7 @@ package final class PlayLoop {
         kill(0, SIGTSTP)
         // Here the program stands until somebody continues it.
         sigaction(SIGTSTP, &watching, nil)
-        try terminal.enter()
+        try onTerminal { () throws(TerminalError) in try terminal.enter() }
         drawAnew()
     }
 

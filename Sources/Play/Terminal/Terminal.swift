@@ -125,6 +125,9 @@ package struct TerminalError: Error, Hashable, Sendable, CustomStringConvertible
     /// Its `errno`.
     package var number: Int32
 
+    /// Whether nobody is at the other end any more.
+    package var isGone: Bool { number == EIO }
+
     init(call: String) {
         self.call = call
         number = errno

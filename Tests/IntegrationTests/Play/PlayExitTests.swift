@@ -61,13 +61,15 @@ struct PlayExitTests {
         }
     }
 
-    @Test("a window that is closed ends the program, and what was typed is kept")
-    func hangUp() async throws {
+    /// The kernel tells of a closed window by SIGHUP and SIGCONT, and to a program that stands both come at once.
+    @Test("a window that is closed ends the program, and what was typed is kept", arguments: [false, true])
+    func hangUp(isStopped: Bool) async throws {
         try await aside { [homes] in
             let terminal = try PlayTerminal(home: homes.home("a"))
             try terminal.see("Guess the word")
             terminal.type("사")
             try terminal.see(row: 0, "ㅅㅏ사")
+            if isStopped { terminal.signal(SIGSTOP) }
             terminal.hangUp()
             #expect([0, -SIGHUP].contains(try terminal.end()))
             let again = try PlayTerminal(home: homes.home("a"))
