@@ -104,6 +104,7 @@ struct Failure: Error {
             self.init(
                 .unreachable, code: "timed-out", error.message,
                 hint: "Try again, or wait longer: --timeout SECONDS. A push may be repeated safely.")
+        case .connectionClosed(let reason?) where !error.isRetryable: self.init(ClientError.server(reason))
         case .connectionClosed(let reason):
             self.init(
                 .unreachable, code: reason?.code.rawValue ?? "connection-closed", error.message,

@@ -42,7 +42,8 @@ package enum ClientError: Error, Hashable, Sendable {
     /// Whether the same request may succeed later, without anything being changed by the player.
     package var isRetryable: Bool {
         switch self {
-        case .unreachable, .timedOut, .connectionClosed: true
+        case .unreachable, .timedOut, .connectionClosed(nil): true
+        case .connectionClosed(let reason?): reason.signOut == nil
         case .protocolViolation: false
         case .insecure(let failure): failure.isRetryable
         case .server(let error): error.isPassing

@@ -51,7 +51,7 @@ extension DeviceHome {
 
 extension SyncEngine {
     /// Makes an engine that keeps a home's store in step with the home's server, and starts it.
-    package convenience init(store: GameStore, as identity: Identity) throws(SyncError) {
-        try self.init(storage: store, identity: identity)
+    package convenience init(store: GameStore, of home: DeviceHome, as identity: Identity) throws(SyncError) {
+        try self.init(storage: store, home: home, identity: identity)
     }
 }

@@ -48,7 +48,7 @@ package final class HomeSync {
         try store.prepareListing()
         start = try store.copyState()
         engine = try SyncEngine(
-            storage: store, address: identity.server, token: identity.token.text, settings: settings,
+            storage: store, home: home, identity: identity, settings: settings,
             report: { [reports] in reports.put($0) })
     }
 

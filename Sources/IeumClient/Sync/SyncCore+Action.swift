@@ -33,6 +33,8 @@ extension SyncCore {
         /// Store an errand's result; then `stored`.
         case settle(SyncErrand, SyncErrand.Result)
 
+        /// Look whether the device has another token by now; then `tokenRead`.
+        case readToken(SyncSignOut)
         /// Tell the app the status.
         case tell(SyncStatus)
         /// Tell the app, once, that it is signed out.

@@ -34,7 +34,12 @@ extension SyncCore {
 
     mutating func connectionFailed(_ error: ClientError, at now: SyncMoment) {
         trouble = error
-        if let signOut = error.signOut { return self.signOut(signOut) }
+        if let signOut = error.signOut {
+            guard canRenewToken else { return self.signOut(signOut) }
+            dropConnection()
+            phase = .waiting(until: now.instant)
+            return actions.append(.readToken(signOut))
+        }
         goOffline(retryAfter: error.retryAfter ?? error.leastWait, at: now)
     }
 
@@ -42,6 +47,16 @@ extension SyncCore {
         dropConnection()
         phase = .waiting(until: now.instant + backoff.next(atLeast: retryAfter, using: &random))
         publish()
+    }
+
+    /// The answer to ``Action/readToken(_:)``: the device's token now, if it can be read.
+    mutating func tokenRead(_ read: Token?, _ reason: SyncSignOut, at now: SyncMoment) {
+        guard phase != .idle, phase != .signedOut else { return }
+        guard let read, read != token, read.player == token.player, read.device == token.device else {
+            return signOut(reason)
+        }
+        token = read
+        connect(at: now)
     }
 
     /// Once, and for good: nothing is tried with this token any more.

@@ -28,7 +28,10 @@ struct SyncCore: Sendable {
         case ready
     }
 
-    let token: Token
+    /// By which the device signs in.
+    var token: Token
+    /// Whether another process may have replaced the token: then it is looked up before the device counts as signed out.
+    var canRenewToken = false
     let settings: SyncSettings
     /// What the shell has to do; it takes them out.
     var actions: [Action] = []

@@ -24,10 +24,15 @@ public final class SyncEngine: Sendable {
             settings: SyncSettings())
     }
 
-    /// Makes an engine for a device of a home, and starts it.
-    package convenience init(storage: any SyncStorage, identity: Identity) throws(SyncError) {
+    /// Makes an engine for the device of a home, and starts it. A token that another process of the home replaced meanwhile
+    /// is taken from there.
+    convenience init(
+        storage: any SyncStorage, home: DeviceHome, identity: Identity, settings: SyncSettings = SyncSettings(),
+        report: (@Sendable (SyncReport) -> Void)? = nil
+    ) throws(SyncError) {
         try self.init(
-            storage: storage, address: identity.server, token: identity.token.text, settings: SyncSettings())
+            storage: storage, address: identity.server, token: identity.token.text, settings: settings, report: report,
+            renewedToken: { (try? home.identity())?.token })
     }
 
     convenience init(
@@ -41,7 +46,8 @@ public final class SyncEngine: Sendable {
 
     init(
         storage: any SyncStorage, address: ServerAddress, token: String, settings: SyncSettings,
-        seed: UInt64 = .random(in: .min ... .max), report: (@Sendable (SyncReport) -> Void)? = nil
+        seed: UInt64 = .random(in: .min ... .max), report: (@Sendable (SyncReport) -> Void)? = nil,
+        renewedToken: (@Sendable () -> Token?)? = nil
     ) throws(SyncError) {
         guard let token = Token(token) else { throw .invalidToken }
         let thread: EventLoopThread
@@ -54,7 +60,8 @@ public final class SyncEngine: Sendable {
         self.storage = storage
         let runner = SyncRunner(
             on: thread, server: address, storage: storage, hub: hub,
-            core: SyncCore(token: token, settings: settings, seed: seed), report: report)
+            core: SyncCore(token: token, settings: settings, seed: seed), report: report,
+            renewedToken: renewedToken)
         self.runner = runner
         device = token.device
         storage.whenSaved(for: runner) { runner.announceSave() }

@@ -18,20 +18,23 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
     private var foreignChanges: Int64?
     private let isSavePosted = Mutex(false)
     private let report: (@Sendable (SyncReport) -> Void)?
+    private let renewedToken: (@Sendable () -> Token?)?
     private var replies: [SyncCore.QueryID: @Sendable (Result<[ServerLine], ClientError>) -> Void] = [:]
     private var reported = ReportedTurn.nothing
     private var storageError: (any Error)?
 
     init(
         on thread: any ConnectionThread, server: ServerAddress, storage: any SyncStorage, hub: SyncHub, core: SyncCore,
-        report: (@Sendable (SyncReport) -> Void)? = nil
+        report: (@Sendable (SyncReport) -> Void)? = nil, renewedToken: (@Sendable () -> Token?)? = nil
     ) {
         self.report = report
+        self.renewedToken = renewedToken
         self.thread = thread
         self.server = server
         self.storage = storage
         self.hub = hub
         self.core = core
+        self.core.canRenewToken = renewedToken != nil
     }
 
     // MARK: From the engine, on the thread
@@ -223,6 +226,7 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
                 storageError = error
                 core.storageFailed("\(error)", at: .now)
             }
+        case .readToken(let reason): core.tokenRead(renewedToken?(), reason, at: .now)
         case .tell(let status):
             hub.tell(status)
             report?(.worked)
@@ -267,7 +271,8 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
         case .startOver(let epoch): stored(try storage.startOver(epoch: epoch))
         case .readErrands(let limit): core.errandsRead(try storage.errands(limit: limit), at: .now)
         case .settle(let errand, let result): stored(try storage.settle(errand, result))
-        case .connect, .send, .setMaxLineBytes, .disconnect, .tell, .tellSignedOut, .answer, .finishWaiter: break
+        case .connect, .send, .setMaxLineBytes, .disconnect, .readToken, .tell, .tellSignedOut, .answer, .finishWaiter:
+            break
         }
     }
 

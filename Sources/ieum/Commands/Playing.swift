@@ -41,7 +41,7 @@ extension Call {
         // Without an identity the games stay here until there is one.
         let store = try home.openStore(of: identity)
         tellDamage(of: store)
-        let sync = try identity.map { try SyncEngine(store: store, as: $0) }
+        let sync = try identity.map { try SyncEngine(store: store, of: home, as: $0) }
         let loop = try PlayLoop(
             on: terminal, store: store, sync: sync, device: identity?.deviceName.terminalSafe, opening: opening,
             words: HunspellBook(environment: environment))

@@ -45,6 +45,27 @@ struct DeviceCommandTests {
         #expect(try phone.run("devices").status == 5)
     }
 
+    @Test("a watch of a device that is revoked says how to join again; one beside a rotated token goes on")
+    func watching() throws {
+        let database = try TestDatabase.migrated()
+        let daemon = try DaemonProcess(database: database.conninfo)
+        let phone = try CommandLineDevice(registeredAt: daemon)
+        let tablet = try CommandLineDevice(linkedTo: phone, at: daemon)
+        let watch = try tablet.begin("watch")
+        try eventually(20, "it watches") { watch.talk.contains("Watching") }
+        for round in 1...2 {
+            #expect(try tablet.run("devices", "rotate").status == 0)
+            try eventually(20, "it watches again") {
+                watch.talk.components(separatedBy: "Watching").count == 2 + round || !watch.isRunning
+            }
+            try #require(watch.isRunning, "\(watch.talk)")
+        }
+        #expect(try phone.run("devices", "revoke", "tablet", "--yes").status == 0)
+        #expect(try watch.end() == 5)
+        #expect(watch.talk.contains("Join again: ieum pair"), "\(watch.talk)")
+        #expect(!watch.talk.contains("Try again"))
+    }
+
     @Test("on a terminal ieum devices revoke asks, and no is no")
     func asks() throws {
         let database = try TestDatabase.migrated()

@@ -111,7 +111,7 @@ struct CertificateTests {
         #expect(linked.status == 0, "\(linked.talk)")
         #expect(try tablet.run("pull").status == 0)
         #expect(try tablet.run("get", "handle.game", "today").data == state)
-        let watching = try ProgramInBackground(["watch", "--once", "--json"], home: tablet.home.path)
+        let watching = try tablet.begin("watch", "--once", "--json")
         try eventually(20, "a change is seen") {
             _ = try phone.push("{\"n\":\(Int.random(in: 0...1_000_000))}")
             return !watching.isRunning
@@ -228,27 +228,5 @@ struct CertificateTests {
         let call = try Programs.run("ieum", ["ping", "--server", "tls://127.0.0.1:\(plain.port)", "--json"])
         #expect(call.status == 1)
         #expect(call.error.contains("server-is-plain"), "\(call.error)")
-    }
-}
-
-/// A call of `ieum` that goes on beside the test.
-private final class ProgramInBackground {
-    private let process = Process()
-
-    init(_ arguments: [String], home: String) throws {
-        process.executableURL = Programs.url("ieum")
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(["IEUM_HOME": home]) { $1 }
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-    }
-
-    var isRunning: Bool { process.isRunning }
-
-    deinit {
-        if process.isRunning { process.terminate() }
-        process.waitUntilExit()
     }
 }
