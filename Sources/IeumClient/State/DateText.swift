@@ -26,31 +26,35 @@ enum DateText {
         return Date(timeIntervalSinceReferenceDate: Double(since2001) / 1_000_000)
     }
 
-    /// The text of a date; nil outside the range.
-    static func text(_ date: Date) -> String? {
-        guard let micros = microseconds(date) else { return nil }
+    /// Appends the text of a date.
+    /// - Returns: whether the date is in the range; else nothing is appended.
+    static func append(_ date: Date, to text: inout [UInt8]) -> Bool {
+        guard let micros = microseconds(date) else { return false }
         let seconds = floorDivide(micros, 1_000_000)
-        let fraction = micros - seconds * 1_000_000
         let days = floorDivide(seconds, 86_400)
         let time = seconds - days * 86_400
         let date = CivilDate(daysSince1970: days)
+        text.append(date.year, digits: 4)
+        text.append(UInt8(ascii: "-"))
+        text.append(date.month, digits: 2)
+        text.append(UInt8(ascii: "-"))
+        text.append(date.day, digits: 2)
+        text.append(UInt8(ascii: "T"))
+        text.append(time / 3_600, digits: 2)
+        text.append(UInt8(ascii: ":"))
+        text.append(time / 60 % 60, digits: 2)
+        text.append(UInt8(ascii: ":"))
+        text.append(time % 60, digits: 2)
+        text.append(UInt8(ascii: "."))
+        text.append(micros - seconds * 1_000_000, digits: 6)
+        text.append(UInt8(ascii: "Z"))
+        return true
+    }
+
+    /// The text of a date; nil outside the range.
+    static func text(_ date: Date) -> String? {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(27)
-        for (value, count, mark) in [
-            (date.year, 4, "-"), (date.month, 2, "-"), (date.day, 2, "T"), (time / 3_600, 2, ":"),
-            (time / 60 % 60, 2, ":"),
-            (time % 60, 2, "."), (fraction, 6, "Z"),
-        ] {
-            var rest = value
-            var digits: [UInt8] = []
-            for _ in 0..<count {
-                digits.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
-                rest /= 10
-            }
-            bytes += digits.reversed()
-            bytes += mark.utf8
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        return append(date, to: &bytes) ? String(decoding: bytes, as: UTF8.self) : nil
     }
 
     /// Microseconds since 1970 of a text with any number of digits of fraction, or none, and `Z` or an offset such as

@@ -1,4 +1,4 @@
-/// What one value has written so far.
+/// What one value has written so far: where its parts stand among the ``StateWriting``'s bytes.
 ///
 /// Once the value is complete it is one text, and the object is used for the next one. It stays a tree where a type keeps a
 /// container or a `superEncoder` for later, since it may write its containers in any order and more than one at a time.
@@ -13,9 +13,16 @@ final class EncodedContent {
         case inner(EncodedContent)
     }
 
-    struct Member {
-        var key: String
-        var node: Node
+    /// A member, or an element, or the one value: numbers alone, so that forgetting a thousand of them costs nothing.
+    struct Part {
+        /// Where its text begins: a member's with its key, `"key":`; an element's with the value.
+        var start: Int
+        /// Where its value begins.
+        var value: Int
+        /// Where its text ends; of a value that is an inner one, where that one is to stand.
+        var end: Int
+        /// Which of the ``EncodedContent/inners`` its value is; negative: it is a text.
+        var inner = -1
         /// Made by `nestedContainer`: asked for a second time under the same key, both are one container.
         var isNested = false
     }
@@ -25,88 +32,25 @@ final class EncodedContent {
     }
 
     @exclusivity(unchecked) var kind = Kind.nothing
-    /// Of a value its one node, of an array its elements.
-    @exclusivity(unchecked) var nodes: [Node] = []
-    /// Of an object, in the order in which they were written.
-    @exclusivity(unchecked) var members: [Member] = []
-
-    /// Whether the members came in their order, all with keys of ASCII.
-    @exclusivity(unchecked) private var isAscending = true
-
-    /// Adds a member to an object.
-    func add(_ member: Member) {
-        if isAscending {
-            isAscending =
-                member.key.utf8.allSatisfy { $0 < 0x80 }
-                && (members.isEmpty || members[members.count - 1].key < member.key)
-        }
-        members.append(member)
-    }
+    /// In the order in which they were written.
+    @exclusivity(unchecked) var parts: [Part] = []
+    @exclusivity(unchecked) var inners: [EncodedContent] = []
+    /// Whether all keys are of ASCII and nothing in them is escaped: then the order of their bytes is theirs.
+    @exclusivity(unchecked) var isPlain = true
+    /// Whether the members came in the order of their keys, each key once.
+    @exclusivity(unchecked) var isAscending = true
+    /// Where the container's text begins.
+    @exclusivity(unchecked) var start: Int?
+    /// How far its text goes that stands there already, but for the last bracket; nil: not all of it stands there.
+    @exclusivity(unchecked) var end: Int?
 
     /// Ready for the next value.
     func reset() {
         kind = .nothing
-        isAscending = true
-        nodes.removeAll(keepingCapacity: nodes.count <= 64)
-        members.removeAll(keepingCapacity: members.count <= 64)
-    }
-
-    /// Brings the members into the order of their keys' bytes; of a key that was written twice the last value stays, and of
-    /// nested containers the sum.
-    func sortMembers() {
-        guard members.count > 1, !isAscending else { return }
-        // Of ASCII, the order of Swift is that of the bytes, and what is equal stands together.
-        guard members.allSatisfy({ $0.key.utf8.allSatisfy { $0 < 0x80 } }) else { return sortWideMembers() }
-        if members.count <= 16 {
-            for index in 1..<members.count {
-                var place = index
-                while place > 0, members[place].key < members[place - 1].key {
-                    members.swapAt(place, place - 1)
-                    place -= 1
-                }
-            }
-        } else {
-            // The standard library's sort is stable, and is said to stay so.
-            members.sort { $0.key < $1.key }
-        }
-        for index in 1..<members.count where members[index - 1].key == members[index].key {
-            members = Self.withoutTwins(members)
-            return
-        }
-    }
-
-    private func sortWideMembers() {
-        members = Self.withoutTwins(members)
-        members.sort { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-    }
-
-    private static func withoutTwins(_ members: [Member]) -> [Member] {
-        var places: [String: Int] = [:]
-        var single: [Member] = []
-        for member in members {
-            if let place = places[member.key] {
-                single[place] = united(single[place], member)
-            } else {
-                places[member.key] = single.count
-                single.append(member)
-            }
-        }
-        return single
-    }
-
-    private static func united(_ first: Member, _ second: Member) -> Member {
-        var second = second
-        // As a dictionary has it: the first spelling of the key, the last value.
-        second.key = first.key
-        guard second.isNested, case .inner(let left) = first.node, case .inner(let right) = second.node,
-            left.kind == right.kind
-        else { return second }
-        let both = EncodedContent()
-        both.kind = right.kind
-        both.nodes = left.nodes + right.nodes
-        for member in left.members + right.members { both.add(member) }
-        second.node = .inner(both)
-        return second
+        (isPlain, isAscending) = (true, true)
+        (start, end) = (nil, nil)
+        parts.removeAll(keepingCapacity: parts.count <= 64)
+        if !inners.isEmpty { inners = [] }
     }
 }
 

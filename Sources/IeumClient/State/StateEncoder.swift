@@ -21,7 +21,7 @@ struct StateEncoder: Encoder {
     /// The slot as a container; one that leads nowhere if it is something else already.
     private func slot(for kind: EncodedContent.Kind) -> EncodingSlot {
         writing.willWrite(slot)
-        if slot.content.kind == .nothing { slot.content.kind = kind }
+        if slot.content.kind == .nothing { writing.begin(slot.content, kind) }
         guard slot.content.kind != kind else { return slot }
         writing.fail(slot, "the value was written as one kind of container, and is to be written as another")
         return slot.nowhere(kind)
@@ -37,7 +37,7 @@ extension StateEncoder: SingleValueEncodingContainer {
             throw writing.invalid("", at: slot.path, "the value was written already, and is to be written again")
         }
         slot.content.kind = .value
-        slot.content.nodes.append(try node())
+        try writing.addElement(to: slot.content, node)
     }
 
     func encodeNil() throws { try set(.text(writing.null())) }
@@ -72,9 +72,10 @@ struct StateObjectWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     var codingPath: [any CodingKey] { slot.toldPath }
 
-    private func set(_ key: Key, _ node: EncodedContent.Node) {
+    @inline(__always)
+    private func set(_ key: Key, _ node: @autoclosure () throws -> EncodedContent.Node) rethrows {
         writing.willWrite(slot)
-        slot.content.add(EncodedContent.Member(key: key.stringValue, node: node))
+        try writing.addMember(key.stringValue, to: slot.content, node)
     }
 
     func encodeNil(forKey key: Key) { set(key, .text(writing.null())) }
@@ -96,7 +97,7 @@ struct StateObjectWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func encode(_ value: UInt128, forKey key: Key) { set(key, .text(writing.integer(value))) }
 
     func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
-        set(key, try writing.whole(value, in: slot, .key(key)))
+        try set(key, writing.whole(value, in: slot, .key(key)))
     }
 
     func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type, forKey key: Key)
@@ -122,8 +123,7 @@ struct StateObjectWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
         writing.willWrite(slot)
         guard let inner = writing.inner(of: slot, .key(key)) else { return slot.nowhere(kind) }
         inner.content.kind = kind
-        slot.content.add(
-            EncodedContent.Member(key: key.stringValue, node: .inner(inner.content), isNested: kind != .nothing))
+        writing.addMember(key.stringValue, to: slot.content, inner: inner.content, isNested: kind != .nothing)
         return inner
     }
 }
@@ -135,11 +135,12 @@ struct StateArrayWriter: UnkeyedEncodingContainer {
     private var writing: StateWriting { slot.writing }
 
     var codingPath: [any CodingKey] { slot.toldPath }
-    var count: Int { slot.content.nodes.count }
+    var count: Int { slot.content.parts.count }
 
-    private func add(_ node: EncodedContent.Node) {
+    @inline(__always)
+    private func add(_ node: @autoclosure () throws -> EncodedContent.Node) rethrows {
         writing.willWrite(slot)
-        slot.content.nodes.append(node)
+        try writing.addElement(to: slot.content, node)
     }
 
     func encodeNil() { add(.text(writing.null())) }
@@ -161,7 +162,7 @@ struct StateArrayWriter: UnkeyedEncodingContainer {
     func encode(_ value: UInt128) { add(.text(writing.integer(value))) }
 
     func encode<Value: Encodable>(_ value: Value) throws {
-        add(try writing.whole(value, in: slot, .index(count)))
+        try add(writing.whole(value, in: slot, .index(count)))
     }
 
     func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) -> KeyedEncodingContainer<Nested> {

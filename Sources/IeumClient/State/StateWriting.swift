@@ -9,7 +9,7 @@ final class StateWriting {
     /// without a container of its own. A value without an end stops here, and not at the end of the stack.
     static let maxDepth = 2 * Limits.maxStateDepth
 
-    @exclusivity(unchecked) private(set) var bytes: [UInt8] = []
+    @exclusivity(unchecked) var bytes: [UInt8] = []
     @exclusivity(unchecked) private(set) var trouble: EncodingError?
     /// The call of `encode(to:)` that is under way, the innermost one.
     @exclusivity(unchecked) private var call = 0
@@ -39,10 +39,13 @@ final class StateWriting {
                         codingPath: [], debugDescription: "\(type(of: value)) encodes nothing at all"))
         }
         if let trouble = writing.trouble { throw trouble }
-        if case .text(let range) = node, range.count == writing.bytes.count { return writing.bytes }
-        var text: [UInt8] = []
-        writing.print(node, into: &text)
-        return text
+        switch node {
+        case .text(let range): return range.count == writing.bytes.count ? writing.bytes : Array(writing.bytes[range])
+        case .inner(let content):
+            var text: [UInt8] = []
+            writing.print(content, into: &text)
+            return text
+        }
     }
 
     /// Says what is wrong once the encoding is over: what a container or an encoder is asked for cannot throw.
@@ -101,7 +104,12 @@ final class StateWriting {
         } else {
             slot = EncodingSlot(self, in: parent, step(), call: call)
         }
-        try value.encode(to: StateEncoder(slot: slot))
+        if small == nil, let list = value as? any EncodedList {
+            begin(slot.content, .array)
+            try list.write(to: slot)
+        } else {
+            try value.encode(to: StateEncoder(slot: slot))
+        }
         // Whoever holds the slot still may write more; a container inside it holds it as the one that it is in.
         if keepsTree || !isKnownUniquelyReferenced(&slot) {
             keepsTree = true
@@ -112,7 +120,7 @@ final class StateWriting {
         slot.leave()
         idle.append(slot)
         guard let range else { return nil }
-        if let small, pathsRead == pathsBefore { texts.remember(small, bytes[range]) }
+        if let small, pathsRead == pathsBefore { texts.remember(small, range, of: bytes) }
         return .text(range)
     }
 
@@ -130,8 +138,14 @@ final class StateWriting {
 
     /// Puts the text of a complete value in the place of the texts of its parts, which were all written since `start`.
     private func complete(_ content: EncodedContent, from start: Int) -> Range<Int> {
-        if content.kind == .value, case .text(let range)? = content.nodes.first, range == start..<bytes.count {
-            return range
+        if content.kind == .value, let value = content.parts.first, value.start == start, value.end == bytes.count,
+            value.inner < 0
+        {
+            return start..<bytes.count
+        }
+        if content.start == start, content.end == bytes.count {
+            bytes.append(content.kind == .array ? UInt8(ascii: "]") : UInt8(ascii: "}"))
+            return start..<bytes.count
         }
         scratch.removeAll(keepingCapacity: true)
         print(content, into: &scratch)
@@ -150,6 +164,8 @@ final class StateWriting {
         if Value.self == String.self, let value = value as? String { return string(value) }
         if Value.self == Int.self, let value = value as? Int { return integer(value) }
         if Value.self == Bool.self, let value = value as? Bool { return bool(value) }
+        // Foundation's are not as small as this, and asking which types they are costs more than a small value does.
+        guard MemoryLayout<Value>.size >= 8 else { return nil }
         if Value.self == Double.self, let value = value as? Double { return double(value) }
         if Value.self == Date.self, let value = value as? Date { return try date(value, path) }
         if Value.self == Data.self, let value = value as? Data { return string(value.base64EncodedString()) }
@@ -159,11 +175,14 @@ final class StateWriting {
     }
 
     private func date(_ date: Date, _ path: () -> [any CodingKey]) throws -> Range<Int> {
-        guard let text = DateText.text(date) else {
+        let start = bytes.count
+        bytes.append(UInt8(ascii: "\""))
+        guard DateText.append(date, to: &bytes) else {
             // Not the date itself: Foundation stops the process when one that is no number is described.
             throw invalid(date.timeIntervalSinceReferenceDate, at: path(), "dates are of the years 0000 to 9999")
         }
-        return string(text)
+        bytes.append(UInt8(ascii: "\""))
+        return start..<bytes.count
     }
 
     private func decimal(_ decimal: Decimal, _ path: () -> [any CodingKey]) throws -> Range<Int> {
@@ -209,72 +228,20 @@ final class StateWriting {
         bytes.append(contentsOf: text.utf8)
         return start..<bytes.count
     }
-
-    // MARK: Printing
-
-    private func print(_ node: EncodedContent.Node, into text: inout [UInt8]) {
-        switch node {
-        case .text(let range):
-            // A slice would hold the bytes, and be counted.
-            bytes.withUnsafeBufferPointer { text.append(contentsOf: UnsafeBufferPointer(rebasing: $0[range])) }
-        case .inner(let content): print(content, into: &text)
-        }
-    }
-
-    private func print(_ content: EncodedContent, into text: inout [UInt8]) {
-        switch content.kind {
-        case .nothing: text.append(contentsOf: "{}".utf8)
-        case .value:
-            // No node: what was to be written threw, and the type went on.
-            guard let node = content.nodes.first else { return text.append(contentsOf: "{}".utf8) }
-            print(node, into: &text)
-        case .object:
-            content.sortMembers()
-            text.append(UInt8(ascii: "{"))
-            for index in content.members.indices {
-                if index > 0 { text.append(UInt8(ascii: ",")) }
-                text.append(stateText: content.members[index].key)
-                text.append(UInt8(ascii: ":"))
-                print(content.members[index].node, into: &text)
-            }
-            text.append(UInt8(ascii: "}"))
-        case .array:
-            text.append(UInt8(ascii: "["))
-            for index in content.nodes.indices {
-                if index > 0 { text.append(UInt8(ascii: ",")) }
-                print(content.nodes[index], into: &text)
-            }
-            text.append(UInt8(ascii: "]"))
-        }
-    }
 }
 
-extension [UInt8] {
-    /// Appends a JSON string as states have them: only what must be is escaped, and of that, what has a short form in it.
-    mutating func append(stateText text: String) {
-        var text = text
-        append(UInt8(ascii: "\""))
-        text.withUTF8 { utf8 in
-            var plain = 0
-            for index in utf8.indices where utf8[index] < 0x20 || utf8[index] == 0x22 || utf8[index] == 0x5C {
-                append(contentsOf: UnsafeBufferPointer(rebasing: utf8[plain..<index]))
-                plain = index + 1
-                append(UInt8(ascii: "\\"))
-                switch utf8[index] {
-                case 0x22, 0x5C: append(utf8[index])
-                case 0x08: append(UInt8(ascii: "b"))
-                case 0x09: append(UInt8(ascii: "t"))
-                case 0x0A: append(UInt8(ascii: "n"))
-                case 0x0C: append(UInt8(ascii: "f"))
-                case 0x0D: append(UInt8(ascii: "r"))
-                default:
-                    append(contentsOf: [UInt8(ascii: "u"), UInt8(ascii: "0"), UInt8(ascii: "0")])
-                    append(hexDigit(utf8[index] >> 4))
-                    append(hexDigit(utf8[index] & 15))
-                }
-            }
-            append(contentsOf: UnsafeBufferPointer(rebasing: utf8[plain...]))
+/// An array, whose elements are written as its own `encode(to:)` does it, without the containers.
+private protocol EncodedList {
+    func write(to slot: EncodingSlot) throws
+}
+
+extension Array: EncodedList where Element: Encodable {
+    func write(to slot: EncodingSlot) throws {
+        let (writing, content) = (slot.writing, slot.content)
+        var index = 0
+        for element in self {
+            try writing.addElement(to: content) { try writing.whole(element, in: slot, .index(index)) }
+            index += 1
         }
-        append(UInt8(ascii: "\""))
     }
 }

@@ -183,7 +183,12 @@ final class SQLiteStatement {
         guard !isNull(column) else { return false }
         let stored = UnsafeRawBufferPointer(
             start: sqlite3_column_blob(handle, column), count: Int(sqlite3_column_bytes(handle, column)))
-        return bytes.withUnsafeBytes { $0.count == stored.count && $0.elementsEqual(stored) }
+        return bytes.withUnsafeBytes { bytes in
+            guard bytes.count == stored.count, let start = bytes.baseAddress, let other = stored.baseAddress else {
+                return bytes.count == stored.count
+            }
+            return memcmp(start, other, bytes.count) == 0
+        }
     }
 
     fileprivate func bind(_ value: SQLiteValue, _ index: Int32) throws(StoreError) {

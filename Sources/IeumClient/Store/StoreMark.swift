@@ -1,4 +1,5 @@
 import Foundation
+import Wire
 
 /// The few bytes beside a store's file, `<file>-mark`, that tell what the file must hold: its name, and how many changes.
 ///
@@ -53,12 +54,14 @@ final class StoreMark: Sendable {
 
     /// Tells something else from now on.
     func write(_ content: Content) {
+        var bytes = Array(Self.title.utf8)
+        DeviceID(content.store).print(into: &bytes)
         let number = String(max(content.change, 0))
-        let text =
-            Self.title + content.store.uuidString.lowercased() + " "
-            + String(repeating: "0", count: 19 - number.utf8.count) + number + "\n"
+        bytes.append(UInt8(ascii: " "))
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: "0"), count: 19 - number.utf8.count))
+        bytes.append(contentsOf: number.utf8)
+        bytes.append(UInt8(ascii: "\n"))
         // A mark that cannot be written is behind, which does no harm.
-        var bytes = Array(text.utf8)
         bytes.withUnsafeMutableBytes { _ = pwrite(descriptor, $0.baseAddress, $0.count, 0) }
     }
 }

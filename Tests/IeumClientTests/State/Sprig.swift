@@ -12,6 +12,7 @@ indirect enum Sprig: Encodable {
     case object([(String, Sprig)]), nestedObject(String, [(String, Sprig)]), nestedArray(String, [Sprig])
     case inherited([(String, Sprig)], base: Sprig), inheritedUnder(String, Sprig), listOfInherited([Sprig])
     case wrapped(Sprig), optional(Sprig?), nothing
+    case careful([(String, Sprig)]), carefulList([Sprig]), failing(Sprig)
     case table([String: Sprig]), numbered([Int: Sprig]), dated([Date: Sprig])
 
     struct Name: CodingKey {
@@ -84,11 +85,25 @@ indirect enum Sprig: Encodable {
         case .inheritedUnder(let name, let base):
             var object = encoder.container(keyedBy: Name.self)
             try base.encode(to: object.superEncoder(forKey: Name(name)))
+        case .careful(let members):
+            var object = encoder.container(keyedBy: Name.self)
+            // What fails is left out; the rest stands.
+            for (name, value) in members { try? object.encode(value, forKey: Name(name)) }
+        case .carefulList(let values):
+            var list = encoder.unkeyedContainer()
+            for value in values { try? list.encode(value) }
+        case .failing(let value):
+            var list = encoder.unkeyedContainer()
+            try list.encode("begun")
+            try list.encode(value)
+            throw Failed()
         case .listOfInherited(let values):
             var list = encoder.unkeyedContainer()
             for value in values { try value.encode(to: list.superEncoder()) }
         }
     }
+
+    private struct Failed: Error {}
 
     private static func single(
         _ encoder: any Encoder, _ body: (inout any SingleValueEncodingContainer) throws -> Void
@@ -142,7 +157,7 @@ indirect enum Sprig: Encodable {
 extension Sprig {
     /// A random value, at most so deep.
     static func random(_ depth: Int, _ random: inout SeededRandom) -> Sprig {
-        let leaf = Int.random(in: 0..<(depth > 0 ? 27 : 13), using: &random)
+        let leaf = Int.random(in: 0..<(depth > 0 ? 29 : 13), using: &random)
         func some() -> [Sprig] {
             (0..<Int.random(in: 0...4, using: &random)).map { _ in Sprig.random(depth - 1, &random) }
         }
@@ -180,6 +195,9 @@ extension Sprig {
         case 24: return .table(Dictionary(members(), uniquingKeysWith: { $1 }))
         case 25:
             return .numbered(Dictionary(some().map { (Int(random.next() >> 50) - 99, $0) }, uniquingKeysWith: { $1 }))
+        case 26:
+            return .careful(members().map { Bool.random(using: &random) ? $0 : ($0.0, .failing($0.1)) })
+        case 27: return .carefulList(some().map { Bool.random(using: &random) ? $0 : .failing($0) })
         default: return Bool.random(using: &random) ? .nothing : .dated([Date(timeIntervalSince1970: 1): .null])
         }
     }
