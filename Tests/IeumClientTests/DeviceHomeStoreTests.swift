@@ -46,6 +46,17 @@ struct DeviceHomeStoreTests {
         #expect(try home.openStoreIfThere(of: identity)?.heldGame(key)?.state == Array("1".utf8))
     }
 
+    @Test("of a game with a schema of its own is opened by a program that knows no types, and stays so")
+    func schemaVersion() throws {
+        let game = try home.openStore(of: identity, schemaVersion: 3)
+        try game.write { transaction in try transaction.save(key, state: Array("{\"n\":1}".utf8)) }
+        let store = try home.openStore(of: identity)
+        #expect(store.schemaVersion == 3)
+        #expect(try store.heldGame(key)?.state == Array("{\"n\":1}".utf8))
+        #expect(throws: StoreError.self) { try home.openStore(of: identity, schemaVersion: 2) }
+        #expect(try home.openStore(of: identity, schemaVersion: 4).schemaVersion == 4)
+    }
+
     @Test("is its owner's alone, whatever was there before", arguments: [nil, 0o666, 0o400])
     func modes(found: UInt32?) throws {
         if let found {

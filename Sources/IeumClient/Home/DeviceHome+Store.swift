@@ -19,12 +19,13 @@ extension DeviceHome {
     /// A damaged file is set aside in the home, and a new one begun, which syncing fills again: see ``GameStore/damagedCopy``.
     /// - Parameters:
     ///   - identity: whose games they are; nil: nobody's yet, or whoever's they were.
-    ///   - schemaVersion: the schema of the app that saves games here; raw states carry their own.
+    ///   - schemaVersion: the schema of the app that saves games here; nil: whichever it is, for a program that passes states
+    ///     on as they are.
     ///   - busyMilliseconds: how long to wait for another process that keeps the file.
     /// - Throws: ``HomeError`` `otherPlayer` when the games in it are another player's, `damaged` when it is no file, and
     ///   `system`; ``StoreError``, e.g. `foreign` for a file that is no store, or `busy`.
     package func openStore(
-        of identity: Identity?, schemaVersion: Int = 0, busyMilliseconds: Int32 = 10_000
+        of identity: Identity?, schemaVersion: Int? = nil, busyMilliseconds: Int32 = 10_000
     ) throws -> GameStore {
         try folder.create()
         try folder.restrict(Self.storeFiles)

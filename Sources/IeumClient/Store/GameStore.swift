@@ -54,20 +54,23 @@ public final class GameStore: Sendable {
 
     /// Opens a store.
     /// - Parameters:
+    ///   - schemaVersion: of the app's types; nil: the file's own, for a program that knows no types.
     ///   - migrate: called once, inside the transaction that raises the schema version, with the version that the file
     ///     has; not called for a new file.
     ///   - upgrade: takes a single state up that an older app has saved.
     ///   - clock: the device's wall clock.
     package init(
-        path: String, schemaVersion: Int, busyMilliseconds: Int32 = 10_000,
+        path: String, schemaVersion: Int?, busyMilliseconds: Int32 = 10_000,
         clock: @escaping @Sendable () -> Timestamp = { .now }, upgrade: StateUpgrade? = nil,
         migrate: ((StoreTransaction, _ oldVersion: Int) throws -> Void)? = nil
     ) throws {
-        guard let version = Int32(exactly: schemaVersion), version >= 0 else {
-            throw StoreError(.misuse, "a schema version is 0 to \(Int32.max), not \(schemaVersion)")
+        guard let asked = Int32(exactly: schemaVersion ?? 0), asked >= 0 else {
+            throw StoreError(.misuse, "a schema version is 0 to \(Int32.max), not \(schemaVersion ?? 0)")
         }
         let file = StoreFile(path: path)
         let opened = try file.open(busyMilliseconds: busyMilliseconds)
+        let version =
+            schemaVersion == nil ? Int32(clamping: try opened.connection.integer(Self.storedVersion) ?? 0) : asked
         self.schemaVersion = version
         self.clock = clock
         self.upgrade = upgrade
@@ -294,12 +297,13 @@ public final class GameStore: Sendable {
         return error
     }
 
+    private static let storedVersion = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'schema_version'"
+
     private func raiseSchemaVersion(_ migrate: ((StoreTransaction, Int) throws -> Void)?) throws {
-        let stored = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'schema_version'"
-        if try writer.locked({ try writer.connection.integer(stored) }) == Int64(schemaVersion) { return }
+        if try writer.locked({ try writer.connection.integer(Self.storedVersion) }) == Int64(schemaVersion) { return }
         try write { transaction in
             let connection = transaction.connection
-            let known = try connection.integer(stored)
+            let known = try connection.integer(Self.storedVersion)
             if let known {
                 guard known <= Int64(schemaVersion) else {
                     throw StoreError(

@@ -39,7 +39,7 @@ extension Call {
         }
         let (home, identity) = (try home(), try identityIfThere())
         // Without an identity the games stay here until there is one.
-        let store = try home.openStore(of: identity)
+        let store = try home.openStore(of: identity, schemaVersion: 0)
         tellDamage(of: store)
         let sync = try identity.map { try SyncEngine(store: store, of: home, as: $0) }
         let loop = try PlayLoop(
