@@ -41,6 +41,14 @@ struct StateFolder {
         }
     }
 
+    /// Lets what was written reach the disk, before the home says that it was handed out.
+    func settle() throws(Failure) {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Self.problem("open", path) }
+        defer { close(descriptor) }
+        guard syncfs(descriptor) == 0 else { throw Self.problem("flush", path) }
+    }
+
     /// A file's name for an id, which may hold anything but blanks: what could leave the folder, hide the file or be taken
     /// for an escape is written as `%XX`. Names too long for a file system end in a hash.
     static func fileName(for id: String) -> String {

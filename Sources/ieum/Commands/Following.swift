@@ -43,7 +43,10 @@ extension ProgramCommand {
                 call.tell(restart)
             }
         ) { page in
-            if let folder { try page.forEach(folder.take) }
+            if let folder, !page.isEmpty {
+                try page.forEach(folder.take)
+                try folder.settle()
+            }
             try call.print(page, sync.identity)
         }
         if call.wantsJSON {
