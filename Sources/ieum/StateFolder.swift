@@ -32,7 +32,7 @@ struct StateFolder {
                 break
             }
         }
-        let problem = rest.isEmpty ? nil : Self.problem("write", draft)
+        let problem = rest.isEmpty && fsync(descriptor) == 0 ? nil : Self.problem("write", draft)
         close(descriptor)
         guard problem == nil, rename(draft, file) == 0 else {
             let failure = problem ?? Self.problem("rename", file)
@@ -41,12 +41,16 @@ struct StateFolder {
         }
     }
 
-    /// Lets what was written reach the disk, before the home says that it was handed out.
-    func settle() throws(Failure) {
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw Self.problem("open", path) }
-        defer { close(descriptor) }
-        guard syncfs(descriptor) == 0 else { throw Self.problem("flush", path) }
+    /// Lets the names of what was written reach the disk, before the home says that it was handed out.
+    func settle(_ collections: Set<String>) throws(Failure) {
+        for folder in [path] + collections.map({ "\(path)/\($0)" }) {
+            let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            // A collection of which there are only deletions has no folder.
+            guard descriptor >= 0 else { continue }
+            defer { close(descriptor) }
+            // Some file systems cannot flush a folder.
+            guard fsync(descriptor) == 0 || errno == EINVAL else { throw Self.problem("flush", folder) }
+        }
     }
 
     /// A file's name for an id, which may hold anything but blanks: what could leave the folder, hide the file or be taken

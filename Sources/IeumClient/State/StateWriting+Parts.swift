@@ -47,7 +47,7 @@ extension StateWriting {
             bytes.append(UInt8(ascii: ","))
         }
         let start = bytes.count
-        let isPlain = bytes.append(stateText: key)
+        let isPlain = append(key)
         bytes.append(UInt8(ascii: ":"))
         if !isPlain {
             (content.isPlain, content.isAscending) = (false, false)
@@ -136,8 +136,27 @@ extension StateWriting {
 
     /// The key as the type gave it.
     private func name(of part: EncodedContent.Part) -> String {
-        let tape = StateTape(Array(bytes[part.start..<part.value - 1]))
-        return tape.flatMap { tape in tape.entries.first.flatMap { tape.text($0) } } ?? ""
+        var name: [UInt8] = []
+        var rest = bytes[keyText(of: part)]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "\\"), let escape = rest.popFirst() else {
+                name.append(byte)
+                continue
+            }
+            switch escape {
+            case UInt8(ascii: "b"): name.append(0x08)
+            case UInt8(ascii: "t"): name.append(0x09)
+            case UInt8(ascii: "n"): name.append(0x0A)
+            case UInt8(ascii: "f"): name.append(0x0C)
+            case UInt8(ascii: "r"): name.append(0x0D)
+            case UInt8(ascii: "u"):
+                // Of what has no short form, all are below U+0020.
+                name.append(UInt8(String(decoding: rest.prefix(4), as: UTF8.self), radix: 16) ?? 0)
+                rest = rest.dropFirst(4)
+            default: name.append(escape)
+            }
+        }
+        return String(decoding: name, as: UTF8.self)
     }
 
     private func uniteTwins(_ content: EncodedContent) {
@@ -224,7 +243,6 @@ extension StateWriting {
 extension [UInt8] {
     /// Appends a JSON string as states have them: only what must be is escaped, and of that, what has a short form in it.
     /// - Returns: whether it is of ASCII, and nothing had to be escaped.
-    @discardableResult
     mutating func append(stateText text: String) -> Bool {
         var text = text
         append(UInt8(ascii: "\""))

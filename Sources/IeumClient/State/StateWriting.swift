@@ -19,6 +19,10 @@ final class StateWriting {
     @exclusivity(unchecked) private var idle: [EncodingSlot] = []
     @exclusivity(unchecked) private var scratch: [UInt8] = []
     @exclusivity(unchecked) private var texts = SmallTexts()
+    /// The greatest depth of a value.
+    @exclusivity(unchecked) private var deepest = 0
+    /// Whether a text holds U+0000.
+    @exclusivity(unchecked) private var hasNUL = false
     /// How often a type asked where it is: then what it writes may depend on that.
     @exclusivity(unchecked) var pathsRead = 0
 
@@ -27,7 +31,11 @@ final class StateWriting {
     }
 
     /// The text of a value.
-    static func state(of value: some Encodable) throws -> [UInt8] {
+    static func state(of value: some Encodable) throws -> [UInt8] { try provenState(of: value).text }
+
+    /// The text of a value, and whether it is certain to pass ``JSONCheck``, as all but a few are: it is JSON by its making, and
+    /// what else is checked was seen on the way.
+    static func provenState(of value: some Encodable) throws -> (text: [UInt8], isProven: Bool) {
         let writing = StateWriting()
         // Slots know the writing, too.
         defer { writing.idle = [] }
@@ -39,12 +47,15 @@ final class StateWriting {
                         codingPath: [], debugDescription: "\(type(of: value)) encodes nothing at all"))
         }
         if let trouble = writing.trouble { throw trouble }
+        let isProven = !writing.hasNUL && writing.deepest < Limits.maxStateDepth
         switch node {
-        case .text(let range): return range.count == writing.bytes.count ? writing.bytes : Array(writing.bytes[range])
+        case .text(let range):
+            return (range.count == writing.bytes.count ? writing.bytes : Array(writing.bytes[range]), isProven)
         case .inner(let content):
+            // Its parts may stand deeper than where they were written.
             var text: [UInt8] = []
             writing.print(content, into: &text)
-            return text
+            return (text, false)
         }
     }
 
@@ -104,6 +115,7 @@ final class StateWriting {
         } else {
             slot = EncodingSlot(self, in: parent, step(), call: call)
         }
+        deepest = max(deepest, slot.depth)
         if small == nil, let list = value as? any EncodedList {
             begin(slot.content, .array)
             try list.write(to: slot)
@@ -219,8 +231,17 @@ final class StateWriting {
 
     func string(_ text: String) -> Range<Int> {
         let start = bytes.count
-        bytes.append(stateText: text)
+        append(text)
         return start..<bytes.count
+    }
+
+    /// Appends a text.
+    /// - Returns: whether it is of ASCII, and nothing had to be escaped.
+    @discardableResult
+    func append(_ text: String) -> Bool {
+        let isPlain = bytes.append(stateText: text)
+        if !isPlain, text.utf8.contains(0) { hasNUL = true }
+        return isPlain
     }
 
     private func ascii(_ text: String) -> Range<Int> {

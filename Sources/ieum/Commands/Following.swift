@@ -45,7 +45,7 @@ extension ProgramCommand {
         ) { page in
             if let folder, !page.isEmpty {
                 try page.forEach(folder.take)
-                try folder.settle()
+                try folder.settle(Set(page.map(\.game.collection)))
             }
             try call.print(page, sync.identity)
         }

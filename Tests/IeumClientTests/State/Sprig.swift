@@ -157,7 +157,7 @@ indirect enum Sprig: Encodable {
 extension Sprig {
     /// A random value, at most so deep.
     static func random(_ depth: Int, _ random: inout SeededRandom) -> Sprig {
-        let leaf = Int.random(in: 0..<(depth > 0 ? 29 : 13), using: &random)
+        let leaf = Int.random(in: 0..<(depth > 0 ? 27 : 13), using: &random)
         func some() -> [Sprig] {
             (0..<Int.random(in: 0...4, using: &random)).map { _ in Sprig.random(depth - 1, &random) }
         }
@@ -195,11 +195,23 @@ extension Sprig {
         case 24: return .table(Dictionary(members(), uniquingKeysWith: { $1 }))
         case 25:
             return .numbered(Dictionary(some().map { (Int(random.next() >> 50) - 99, $0) }, uniquingKeysWith: { $1 }))
-        case 26:
-            return .careful(members().map { Bool.random(using: &random) ? $0 : ($0.0, .failing($0.1)) })
-        case 27: return .carefulList(some().map { Bool.random(using: &random) ? $0 : .failing($0) })
         default: return Bool.random(using: &random) ? .nothing : .dated([Date(timeIntervalSince1970: 1): .null])
         }
+    }
+
+    /// Two values that say the same: one meets failures and goes on, the other leaves out what would fail.
+    static func failingPair(_ random: inout SeededRandom) -> (failing: Sprig, sound: Sprig) {
+        let parts = (0..<Int.random(in: 0...6, using: &random)).map { _ in
+            (name: name(&random), value: Sprig.random(2, &random), fails: Bool.random(using: &random))
+        }
+        let sound = parts.filter { !$0.fails }
+        if Bool.random(using: &random) {
+            return (
+                .careful(parts.map { ($0.name, $0.fails ? .failing($0.value) : $0.value) }),
+                .careful(sound.map { ($0.name, $0.value) })
+            )
+        }
+        return (.carefulList(parts.map { $0.fails ? .failing($0.value) : $0.value }), .carefulList(sound.map(\.value)))
     }
 
     static func text(_ random: inout SeededRandom) -> String {

@@ -12,18 +12,35 @@ struct StateCodingTests {
     @Test("20,000 random values are written as Foundation writes them, byte for byte")
     func randomValues() throws {
         var random = SeededRandom(for: "states")
-        var (written, refused) = (0, 0)
+        var (written, refused, proven) = (0, 0, 0)
         for _ in 0..<20_000 {
             let value = Sprig.random(4, &random)
             let expected = try? FoundationCoder.encode(value)
-            let bytes = try? StateWriting.state(of: value)
+            let state = try? StateWriting.provenState(of: value)
+            let bytes = state?.text
+            if let state, state.isProven { try JSONCheck.check(state.text.span) }
             if bytes != expected {
                 Issue.record("\(value)\nours:   \(Self.text(bytes))\ntheirs: \(Self.text(expected))")
                 return
             }
             if bytes == nil { refused += 1 } else { written += 1 }
+            proven += state?.isProven == true ? 1 : 0
         }
-        #expect(written > 15_000 && refused > 0)
+        #expect(written > 15_000 && refused > 0 && proven > 5_000)
+    }
+
+    @Test("a type that catches what fails and goes on has all the rest written, 20,000 times")
+    func caughtFailures() throws {
+        var random = SeededRandom(for: "caught failures")
+        for _ in 0..<20_000 {
+            // Foundation's encoder stops the process after some of these.
+            let pair = Sprig.failingPair(&random)
+            let (ours, expected) = (try? StateWriting.state(of: pair.failing), try? StateWriting.state(of: pair.sound))
+            if ours != expected {
+                Issue.record("\(pair.failing)\nis:     \(Self.text(ours))\nshould: \(Self.text(expected))")
+                return
+            }
+        }
     }
 
     @Test("values of every kind of type are written as Foundation writes them, and come back", arguments: Corpus.all)
@@ -66,6 +83,12 @@ struct StateCodingTests {
         #expect(try StateWriting.state(of: Lists(depth: 500)) == FoundationCoder.encode(Lists(depth: 500)))
         #expect(throws: EncodingError.self) { try StateWriting.state(of: Lists(depth: StateWriting.maxDepth + 2)) }
         #expect(try StateReading.value(Lists.self, of: deepest).depth == Limits.maxStateDepth)
+        for depth in Limits.maxStateDepth - 3...Limits.maxStateDepth + 3 {
+            let state = try StateWriting.provenState(of: Lists(depth: depth))
+            if state.isProven { try JSONCheck.check(state.text.span) }
+            let passes = (try? JSONCheck.check(state.text.span)) != nil
+            #expect(passes == (depth <= Limits.maxStateDepth))
+        }
         let tooDeep = Array(repeating: UInt8(ascii: "["), count: 100_000)
         #expect(throws: DecodingError.self) { try StateReading.value(Lists.self, of: tooDeep) }
     }
