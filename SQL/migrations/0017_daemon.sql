@@ -100,7 +100,7 @@ $functions$;
 COMMENT ON FUNCTION daemon_functions() IS
     'What the role ieum_daemon may call, and nobody else but their owner. Each runs with its owner''s rights. Whoever adds one adds it here.';
 
-CREATE FUNCTION grant_rights_to_daemon() RETURNS void
+CREATE FUNCTION grant_rights_to_daemon() RETURNS boolean
 LANGUAGE plpgsql AS $grant$
 DECLARE
     home  text := (SELECT n.nspname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -108,6 +108,13 @@ DECLARE
     owner oid := (SELECT c.relowner FROM pg_class AS c WHERE c.oid = 'players'::regclass);
     thing text;
 BEGIN
+    FOR thing IN SELECT f::text FROM unnest(daemon_functions()) AS f LOOP
+        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', thing);   -- a dump that was restored without privileges lets everybody
+    END LOOP;
+    IF to_regrole('ieum_daemon') IS NULL THEN
+        RETURN false;
+    END IF;
+
     -- First nothing at all: what was granted by mistake, or by an earlier version, goes.
     FOR thing IN
         SELECT format('TABLE %s', c.oid::regclass) FROM pg_class AS c
@@ -129,13 +136,13 @@ BEGIN
         EXECUTE format('GRANT SELECT ON %I.schema_migrations TO ieum_daemon', home);
     END IF;
     FOR thing IN SELECT f::text FROM unnest(daemon_functions()) AS f LOOP
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', thing);   -- a restored dump has lost this
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO ieum_daemon', thing);
     END LOOP;
+    RETURN true;
 END
 $grant$;
 COMMENT ON FUNCTION grant_rights_to_daemon() IS
-    'Gives the role ieum_daemon, which must exist, exactly the rights that a daemon needs here. `ieumd grant-daemon` and `ieumd restore-epoch` call it.';
+    'Gives the role ieum_daemon exactly the rights that a daemon needs here, and takes those to its functions from everybody else. False: there is no such role. `ieumd grant-daemon` and `ieumd restore-epoch` call it.';
 
 DO $definer$
 DECLARE
@@ -146,7 +153,6 @@ BEGIN
     FOREACH name IN ARRAY daemon_functions() LOOP
         -- Nothing that somebody puts into another schema, or makes for a session, stands in for what is meant.
         EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER SET search_path = %I, pg_temp', name, home);
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', name);
     END LOOP;
 END
 $definer$;
@@ -205,7 +211,6 @@ BEGIN
             WHEN insufficient_privilege THEN
                 RAISE NOTICE 'the role ieum_daemon was not made: % may not make roles', current_user
                     USING HINT = 'Have someone who may run: ieumd grant-daemon';
-                RETURN;
         END;
     END IF;
     BEGIN
