@@ -1,5 +1,5 @@
 -- 0017_daemon.sql: the role ieum_daemon, which may do what a daemon does and nothing else; row level security behind it.
--- Locks: ACCESS EXCLUSIVE on every table but server, for an instant: who reads or pushes meanwhile waits for it.
+-- Locks: ACCESS EXCLUSIVE on every table but server, for some 50 ms: who reads or pushes meanwhile waits for it.
 -- Older daemons go on where they log in as the owner of the tables, which is exempt. A login that has rights on the tables by
 -- grants of your own sees no rows in them any more: make it a member of ieum_daemon, or of ieum_reader for the views.
 --
