@@ -25,7 +25,8 @@ extension DatabaseChoice {
         }
     }
 
-    private static func hint(_ error: DatabaseError) -> String? {
+    /// What to do about an error.
+    static func hint(_ error: DatabaseError) -> String? {
         switch error.sqlState {
         case .undefinedFunction, .undefinedTable: "Run first: ieumd migrate up"
         case .insufficientPrivilege: "This needs the login of the tables' owner, not a daemon's."

@@ -35,7 +35,7 @@ struct RestoreEpochCommand {
                     Console.error("devices will pull everything and offer every game that they hold", hint: nil)
                     return 0
                 } catch {
-                    Console.error("\(error)", hint: error.hint ?? "Is the database migrated? Run: ieumd migrate up.")
+                    Console.error("\(error)", hint: DatabaseChoice.hint(error))
                     return 4
                 }
             }

@@ -76,6 +76,7 @@ final class DaemonProcess: @unchecked Sendable {
         }
         return try members.withLock { _ in
             let owner = try BlockingConnection(conninfo)
+            if try owner.query("SELECT to_regrole('ieum_daemon')").isNull(0, 0) { return conninfo }
             if try owner.query("SELECT to_regrole('\(login)')").isNull(0, 0) {
                 try owner.execute("CREATE ROLE \(login) LOGIN")
             }
