@@ -4,19 +4,13 @@ import Wire
 
 /// Signs players and devices up and in, and pairs devices. `Accounts+Devices.swift` changes them.
 ///
-/// Secrets reach PostgreSQL only as their SHA-256, and are compared in constant time. Ids are made here, so that a sign-up
+/// Secrets reach PostgreSQL only as their SHA-256, and are compared there. Ids are made here, so that a sign-up
 /// whose answer was lost on its way from the database can be repeated without making a second player.
 final class Accounts {
-    /// The key finds the device; what it must know is compared here, see ``Secrets/areEqual(_:_:)``.
+    /// The key finds the device; what it must know is compared there, and no hash leaves the database.
     private static let login = Statement(
-        "login",
-        """
-        SELECT p.last_revision, d.revoked IS NOT NULL, d.token_hash, r.next_token_hash, coalesce(r.generation, 0)
-          FROM players AS p
-          JOIN devices AS d ON d.player_id = p.player_id
-          LEFT JOIN token_rotations AS r ON r.player_id = d.player_id AND r.device_id = d.device_id
-         WHERE p.player_id = $1 AND d.device_id = $2
-        """, parameterTypes: [.uuid, .uuid])
+        "login", "SELECT last_revision, is_revoked, is_current, generation FROM find_device($1, $2, $3)",
+        parameterTypes: [.uuid, .uuid, .bytea])
     private static let beginToken = Statement(
         "begin-token", "SELECT begin_token($1, $2, $3)", parameterTypes: [.uuid, .uuid, .bytea])
     private static let register = Statement(
@@ -60,9 +54,10 @@ final class Accounts {
         parameters.append(token.player.uuid)
         parameters.append(token.device.uuid)
         let digest = Secrets.sha256(token.secret)
+        parameters.append(digest)
         pool.execute(Self.login, parameters, isRepeatable: true) { [weak self] result in
             let finding: Result<Finding, WireError> = result.answer { rows throws(DatabaseError) in
-                .success(try Self.look(rows, token, digest))
+                .success(try Self.look(rows, token))
             }
             switch finding {
             case .success(.valid(let signIn, let generation)):
@@ -75,18 +70,12 @@ final class Accounts {
         }
     }
 
-    private static func look(
-        _ rows: QueryResult, _ token: Token, _ digest: [UInt8]
-    ) throws(DatabaseError) -> Finding {
+    private static func look(_ rows: QueryResult, _ token: Token) throws(DatabaseError) -> Finding {
         guard rows.rowCount == 1 else { return .refused(.loginFailed) }
-        let isCurrent = Secrets.areEqual(try rows.byteArray(0, 2), digest)
-        let next = try rows.isNull(0, 3) ? nil : rows.byteArray(0, 3)
-        let isNext = next.map { Secrets.areEqual($0, digest) } ?? false
-        guard isCurrent || isNext else { return .refused(.loginFailed) }
         guard try !rows.bool(0, 1) else { return .refused(.deviceRevoked) }
-        guard isCurrent else { return .isNext }
+        guard try rows.bool(0, 2) else { return .isNext }
         let signIn = SignIn(player: token.player, device: token.device, revision: try rows.int8(0, 0))
-        return .valid(signIn, generation: try rows.int4(0, 4))
+        return .valid(signIn, generation: try rows.int4(0, 3))
     }
 
     /// The first login with a token that `ROTATE` gave: it takes the place of the one before, whose sessions end.

@@ -25,7 +25,7 @@ final class ChangeFeed {
     private static let notify = Statement(
         "notify", "SELECT pg_notify('\(channel)', payload) FROM unnest($1) AS payload", parameterTypes: [.textArray])
     private static let readCounters = Statement(
-        "read-counters", "SELECT player_id, last_revision FROM players WHERE player_id = ANY ($1)",
+        "read-counters", "SELECT player_id, last_revision FROM last_revisions($1)",
         parameterTypes: [.uuidArray])
 
     // The server owns its feed and outlives it.

@@ -1,4 +1,5 @@
 import EventLoop
+import Foundation
 import Postgres
 import Wire
 
@@ -13,6 +14,8 @@ final class DatabasePool {
     private struct Request {
         let statement: Statement
         let parameters: ParameterList
+        /// The player whose rows a read sees; nil: no read of tables.
+        let player: ParameterList?
         let isRepeatable: Bool
         let deadline: ContinuousClock.Instant
         let completion: Completion
@@ -23,6 +26,11 @@ final class DatabasePool {
     static let sessionSettings: KeyValuePairs<String, String> = [
         "enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off", "jit": "off",
     ]
+
+    /// Names the player whose rows the rest of the transaction sees: the policies of SQL/migrations/0017_daemon.sql. Where nobody
+    /// is named nothing is seen.
+    static let claim = Statement(
+        "claim-player", "SELECT set_config('ieum.player', $1::text, true)", parameterTypes: [.uuid])
 
     /// Requests that one connection carries at a time; PostgreSQL works on one of them.
     private static let maxUnderWay = 32
@@ -58,9 +66,25 @@ final class DatabasePool {
     func execute(
         _ statement: Statement, _ parameters: ParameterList, isRepeatable: Bool, _ completion: @escaping Completion
     ) {
-        let request = Request(
-            statement: statement, parameters: parameters, isRepeatable: isRepeatable, deadline: loop.now + timeout,
-            completion: completion)
+        take(
+            Request(
+                statement: statement, parameters: parameters, player: nil, isRepeatable: isRepeatable,
+                deadline: loop.now + timeout, completion: completion))
+    }
+
+    /// Reads what there is of a player, and can see nothing of others; calls back once.
+    func read(
+        _ statement: Statement, _ parameters: ParameterList, of player: UUID, _ completion: @escaping Completion
+    ) {
+        var claimed = ParameterList()
+        claimed.append(player)
+        take(
+            Request(
+                statement: statement, parameters: parameters, player: claimed, isRepeatable: true,
+                deadline: loop.now + timeout, completion: completion))
+    }
+
+    private func take(_ request: Request) {
         if waiting.isEmpty, let index = freest() {
             send(request, over: index)
         } else {
@@ -80,7 +104,7 @@ final class DatabasePool {
     private func send(_ request: Request, over index: Int) {
         guard let connection = links[index].connection else { return waiting.append(request) }
         underWay[index] += 1
-        connection.execute(request.statement, request.parameters) { [weak self] result in
+        let answered: Completion = { [weak self] result in
             guard let self else { return request.completion(result) }
             underWay[index] -= 1
             if case .failure(let error) = result, error.isRetryable, request.isRepeatable,
@@ -95,6 +119,12 @@ final class DatabasePool {
                 request.completion(result)
             }
             sendWaiting()
+        }
+        guard let player = request.player else {
+            return connection.execute(request.statement, request.parameters, answered)
+        }
+        connection.executeTogether([(Self.claim, player), (request.statement, request.parameters)]) { result in
+            answered(result.map { $0[1] })
         }
     }
 

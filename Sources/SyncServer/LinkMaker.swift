@@ -9,6 +9,8 @@ struct LinkMaker {
     let metrics: Metrics
     /// How long PostgreSQL may be silent while an answer is due: as long as a command may wait for it.
     let silenceLimit: Duration
+    /// What each session begins with, before what is the link's own.
+    let setup: [String]
     /// The longest pause between two tries: pushes and watchers wait for it after PostgreSQL is back.
     private static let longestPause = Duration.seconds(1)
 
@@ -21,14 +23,14 @@ struct LinkMaker {
         return links
     }
 
-    /// One link; `setup` are the statements that each of its sessions begins with.
+    /// One link; `setup` are statements that its sessions begin with.
     func make(
         _ name: String, sessionSettings: KeyValuePairs<String, String> = [:], setup: [String] = []
     ) throws(DatabaseError) -> DatabaseLink {
         let settings = try ConnectionSettings(
             database, applicationName: "ieumd \(name)", sessionSettings: sessionSettings)
         let link = DatabaseLink(
-            on: loop, settings, setup: setup, silenceLimit: silenceLimit,
+            on: loop, settings, setup: self.setup + setup, silenceLimit: silenceLimit,
             backoff: Backoff(limit: Self.longestPause))
         // One warning a loss: the tries that follow are many, and say the same.
         var isTold = false

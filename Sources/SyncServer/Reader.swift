@@ -25,14 +25,19 @@ final class Reader {
             parameters.append(since)
             parameters.append(Int64(limit))
             parameters.append(Int64(server.configuration.limits.maxPageBytes))
-            execute(since == 0 ? ReadStatements.pullAll : ReadStatements.pullRecent, parameters, request, session) {
+            execute(
+                since == 0 ? ReadStatements.pullAll : ReadStatements.pullRecent, parameters, of: player, request,
+                session
+            ) {
                 rows, lines throws(DatabaseError) in try ReadAnswers.pull(rows, since: since, into: &lines)
             }
         case .get(let game, let revision):
             parameters.append(game.collection)
             parameters.append(game.id)
             if let revision { parameters.append(revision) }
-            execute(revision == nil ? ReadStatements.head : ReadStatements.one, parameters, request, session) {
+            execute(
+                revision == nil ? ReadStatements.head : ReadStatements.one, parameters, of: player, request, session
+            ) {
                 rows, lines throws(DatabaseError) in
                 try ReadAnswers.get(rows, isVersion: revision != nil, into: &lines)
             }
@@ -41,20 +46,20 @@ final class Reader {
             parameters.append(game.id)
             parameters.append(before ?? .max)
             parameters.append(Int64(limit) + 1)
-            execute(ReadStatements.history, parameters, request, session) {
+            execute(ReadStatements.history, parameters, of: player, request, session) {
                 rows, lines throws(DatabaseError) in
                 try ReadAnswers.history(rows, of: game, limit: limit, into: &lines)
             }
         case .versions(let query, let limit):
             let maxBytes = server.configuration.limits.maxPageBytes
             Self.append(query, limit: limit, maxBytes: maxBytes, to: &parameters)
-            execute(Self.statement(for: query), parameters, request, session) {
+            execute(Self.statement(for: query), parameters, of: player, request, session) {
                 rows, lines throws(DatabaseError) in try ReadAnswers.versions(rows, query, into: &lines)
             }
         case .devices(let after, let limit):
             parameters.append(after?.uuid ?? UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))
             parameters.append(Int64(limit) + 1)
-            execute(ReadStatements.devices, parameters, request, session) {
+            execute(ReadStatements.devices, parameters, of: player, request, session) {
                 rows, lines throws(DatabaseError) in
                 try ReadAnswers.devices(rows, limit: limit, askedBy: session.identity?.device, into: &lines)
             }
@@ -65,7 +70,7 @@ final class Reader {
     func lastRevision(of player: PlayerID, since: Revision, _ request: RequestID, _ session: ClientSession) {
         var parameters = ParameterList()
         parameters.append(player.uuid)
-        pool.execute(ReadStatements.lastRevision, parameters, isRepeatable: true) { result in
+        pool.read(ReadStatements.lastRevision, parameters, of: player.uuid) { result in
             session.watchFinished(
                 request, since: since,
                 result.answer { rows throws(DatabaseError) in
@@ -76,10 +81,11 @@ final class Reader {
     }
 
     private func execute(
-        _ statement: Statement, _ parameters: ParameterList, _ request: RequestID, _ session: ClientSession,
+        _ statement: Statement, _ parameters: ParameterList, of player: PlayerID, _ request: RequestID,
+        _ session: ClientSession,
         _ print: @escaping (QueryResult, inout [UInt8]) throws(DatabaseError) -> WireError?
     ) {
-        pool.execute(statement, parameters, isRepeatable: true) { [server] result in
+        pool.read(statement, parameters, of: player.uuid) { [server] result in
             session.readFinished(
                 request,
                 result.answer { rows throws(DatabaseError) in

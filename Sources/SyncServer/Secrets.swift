@@ -10,11 +10,6 @@ enum Secrets {
         return bytes
     }
 
-    /// Whether two digests are the same, in a time that does not depend on where they differ.
-    static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-        left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
-    }
-
     /// SHA-256: 32 bytes.
     static func sha256(_ bytes: [UInt8]) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))

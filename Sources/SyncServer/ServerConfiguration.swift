@@ -18,6 +18,8 @@ public struct ServerConfiguration: Sendable {
     public var limits = Limits()
     /// How PostgreSQL is reached, as a libpq connection string without a password where possible.
     public var database = ""
+    /// What each database session begins with, one statement each: see ``DaemonAccess``.
+    public var sessionSetup: [String] = []
     /// The name and version that the greeting tells.
     public var version = SyncServerVersion.current
 

@@ -46,22 +46,12 @@ final class SessionEnds {
 
     private static let read = Statement(
         "read-session-ends",
-        """
-        SELECT m.moment, e.player_id, nullif(e.device_id, '00000000-0000-0000-0000-000000000000'), e.generation
-          FROM (SELECT clock_timestamp() AS moment) AS m LEFT JOIN session_ends AS e ON e.ended > $1
-        """, parameterTypes: [.timestamptz])
-    private static let sweep = Statement(
-        "sweep-session-ends", "DELETE FROM session_ends WHERE ended < clock_timestamp() - interval '10 minutes'")
+        "SELECT moment, player_id, device_id, generation FROM recent_session_ends($1)", parameterTypes: [.timestamptz])
+    private static let sweep = Statement("sweep-session-ends", "SELECT sweep_session_ends()")
     private static let check = Statement(
         "check-devices",
-        """
-        SELECT i.player_id, i.device_id, d.device_id IS NULL, d.revoked IS NOT NULL, coalesce(r.generation, 0)
-          FROM unnest($1, $2) AS i (player_id, device_id)
-          LEFT JOIN devices AS d ON d.player_id = i.player_id AND d.device_id = i.device_id AND d.player_id = ANY ($1)
-          LEFT JOIN token_rotations AS r
-                 ON r.player_id = i.player_id AND r.device_id = i.device_id AND r.player_id = ANY ($1)
-         WHERE d.device_id IS NULL OR d.revoked IS NOT NULL OR r.generation > 0
-        """, parameterTypes: [.uuidArray, .uuidArray])
+        "SELECT player_id, device_id, is_unknown, is_revoked, generation FROM check_devices($1, $2)",
+        parameterTypes: [.uuidArray, .uuidArray])
 
     // The server owns it and outlives it.
     private unowned let server: SyncServer

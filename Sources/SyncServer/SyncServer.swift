@@ -72,14 +72,15 @@ public final class SyncServer {
         self.metrics = metrics
         let links = LinkMaker(
             database: configuration.database, loop: loop, log: log, metrics: metrics,
-            silenceLimit: limits.requestTimeout)
+            silenceLimit: limits.requestTimeout, setup: configuration.sessionSetup)
         pool = DatabasePool(
             loop: loop,
             links: try links.make("reader", count: limits.readers, sessionSettings: DatabasePool.sessionSettings),
             timeout: limits.requestTimeout, log: log)
         // The end of a great import takes its time; its connection is opened by the first.
         let patientLinks = LinkMaker(
-            database: configuration.database, loop: loop, log: log, metrics: metrics, silenceLimit: .seconds(900))
+            database: configuration.database, loop: loop, log: log, metrics: metrics, silenceLimit: .seconds(900),
+            setup: configuration.sessionSetup)
         importPool = DatabasePool(
             loop: loop, links: try patientLinks.make("importer", count: 1), timeout: limits.requestTimeout, log: log)
         // A notification is a hint: it may be lost with the machine, and need not wait for the disk.

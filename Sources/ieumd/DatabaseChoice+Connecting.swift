@@ -12,8 +12,7 @@ extension DatabaseChoice {
                 do {
                     return try body(Self.connect(conninfo, command))
                 } catch let error as DatabaseError {
-                    let isOld = [.undefinedFunction, .undefinedTable].contains(error.sqlState)
-                    Console.error("\(error)", hint: isOld ? "Run first: ieumd migrate up" : error.hint)
+                    Console.error("\(error)", hint: Self.hint(error))
                     return 4
                 } catch {
                     Console.error("\(error)", hint: nil)
@@ -23,6 +22,15 @@ extension DatabaseChoice {
         } catch {
             Console.error(error.message, hint: error.hint)
             return error.exitCode
+        }
+    }
+
+    /// What to do about an error.
+    static func hint(_ error: DatabaseError) -> String? {
+        switch error.sqlState {
+        case .undefinedFunction, .undefinedTable: "Run first: ieumd migrate up"
+        case .insufficientPrivilege: "This needs the login of the tables' owner, not a daemon's."
+        default: error.hint
         }
     }
 

@@ -25,6 +25,7 @@ struct Ieumd {
           migrate         bring a database's schema up to date, or look at it: ieumd migrate help
           psql            open psql on the database
           grant-reader    let a database role read the views
+          grant-daemon    let a database role do what a daemon does, and no more
           cert            make a certificate for trying TLS out
           invite          make codes that let new players in; list and cancel them
           players         list players, and what there is of each
@@ -39,7 +40,8 @@ struct Ieumd {
 
         """
     private static let commands = [
-        "serve", "migrate", "psql", "grant-reader", "cert", "invite", "players", "devices", "pair", "revoke", "forget",
+        "serve", "migrate", "psql", "grant-reader", "grant-daemon", "cert", "invite", "players", "devices", "pair",
+        "revoke", "forget",
         "prune",
         "restore-epoch", "version", "help",
     ]
@@ -56,7 +58,8 @@ struct Ieumd {
             case "serve": return try ServeCommand(rest, environment: environment).run()
             case "migrate": return Migrations.run(rest, environment: environment)
             case "psql": return try PsqlCommand(rest, environment: environment).run()
-            case "grant-reader": return try GrantReaderCommand(rest, environment: environment).run()
+            case "grant-reader": return try GrantCommand(GrantCommand.reader, rest, environment: environment).run()
+            case "grant-daemon": return try GrantCommand(GrantCommand.daemon, rest, environment: environment).run()
             case "cert": return try CertCommand(rest, environment: environment).run()
             case "invite": return try InviteCommand(rest, environment: environment).run()
             case "players": return try PlayersCommand(rest, environment: environment).run()
@@ -84,7 +87,8 @@ struct Ieumd {
         switch command {
         case "serve": Console.output(ServeOptions.spec.help)
         case "psql": Console.output(PsqlCommand.spec.help)
-        case "grant-reader": Console.output(GrantReaderCommand.spec.help)
+        case "grant-reader": Console.output(GrantCommand.reader.spec.help)
+        case "grant-daemon": Console.output(GrantCommand.daemon.spec.help)
         case "cert": Console.output(CertCommand.spec.help)
         case "invite": Console.output(InviteCommand.spec.help)
         case "players": Console.output(PlayersCommand.spec.help)

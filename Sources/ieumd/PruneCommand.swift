@@ -57,8 +57,7 @@ struct PruneCommand {
                     progress.end()
                     Console.error(
                         "\(error)",
-                        hint: error.sqlState == .undefinedFunction
-                            ? "Run first: ieumd migrate up" : "What was removed stays removed. Run it again.")
+                        hint: DatabaseChoice.hint(error) ?? "What was removed stays removed. Run it again.")
                     return 4
                 }
             }

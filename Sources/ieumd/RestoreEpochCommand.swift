@@ -27,11 +27,15 @@ struct RestoreEpochCommand {
                     let rows = try connection.query(
                         "UPDATE server SET epoch = gen_random_uuid(), since = now() RETURNING epoch::text")
                     let epoch = try rows.rowCount == 1 ? rows.text(0, 0) : ""
+                    // A dump that was restored without privileges has lost the daemon's, and gave everybody theirs.
+                    if try !connection.query("SELECT to_regprocedure('grant_rights_to_daemon()')").isNull(0, 0) {
+                        try connection.query("SELECT grant_rights_to_daemon()")
+                    }
                     Console.output("epoch \(epoch)\n")
                     Console.error("devices will pull everything and offer every game that they hold", hint: nil)
                     return 0
                 } catch {
-                    Console.error("\(error)", hint: error.hint ?? "Is the database migrated? Run: ieumd migrate up.")
+                    Console.error("\(error)", hint: DatabaseChoice.hint(error))
                     return 4
                 }
             }

@@ -38,8 +38,9 @@ struct ServeCommand {
         do {
             let conninfo = try choice.conninfo ?? start(database)
             try prepareSchema(conninfo, isPrivate: database != nil)
-            let epoch = try readEpoch(conninfo)
-            return try serve(conninfo, epoch, database, tls)
+            let login = database == nil ? conninfo : try daemonLogin(conninfo)
+            let (epoch, access) = try look(login)
+            return try serve(login, epoch, access, database, tls)
         } catch let failure as StartFailure {
             Console.error(failure.message, hint: failure.hint)
             return failure.exitCode
@@ -84,22 +85,44 @@ struct ServeCommand {
         }
     }
 
-    private func readEpoch(_ conninfo: String) throws -> UUID {
+    /// The login of a daemon to its private database, where nobody but us reaches the server.
+    private func daemonLogin(_ conninfo: String) throws -> String {
         do throws(DatabaseError) {
-            let rows = try BlockingConnection(conninfo, applicationName: "ieumd").query("SELECT epoch FROM server")
+            return try GroupRole.daemon.login(over: BlockingConnection(conninfo, applicationName: "ieumd"), conninfo)
+        } catch {
+            throw StartFailure(exitCode: 4, message: "\(error)", hint: error.hint)
+        }
+    }
+
+    /// Reads the epoch, and as whom the daemon may work.
+    private func look(_ conninfo: String) throws -> (UUID, DaemonAccess) {
+        do throws(DatabaseError) {
+            let connection = try BlockingConnection(conninfo, applicationName: "ieumd")
+            guard let access = try DaemonAccess.find(over: connection) else {
+                throw DatabaseError(
+                    .server, "this login is not a daemon's", hint: "Run: ieumd grant-daemon ROLE, as the owner.")
+            }
+            if access.kind == .owner {
+                log(.warning, "daemon-is-owner", ["user": access.user, "run": "ieumd grant-daemon \(access.user)"])
+            }
+            if access.isOpenToAll {
+                log(.warning, "database-open-to-all-logins", ["run": "ieumd grant-daemon"])
+            }
+            let rows = try connection.query("SELECT epoch FROM server")
             guard rows.rowCount == 1 else { throw DatabaseError(.protocol, "the table server is empty") }
-            return try rows.uuid(0, 0)
+            return (try rows.uuid(0, 0), access)
         } catch {
             throw StartFailure(exitCode: 4, message: "\(error)", hint: error.hint)
         }
     }
 
     private func serve(
-        _ conninfo: String, _ epoch: UUID, _ database: PrivateDatabase?, _ tls: ServerTLS?
+        _ conninfo: String, _ epoch: UUID, _ access: DaemonAccess, _ database: PrivateDatabase?, _ tls: ServerTLS?
     ) throws -> Int32 {
         let loop = try EventLoop()
         var configuration = configuration
         configuration.database = conninfo
+        configuration.sessionSetup = access.setup
         let server = try SyncServer(configuration: configuration, epoch: epoch, loop: loop, log: log, tls: tls)
         do throws(EventLoopError) {
             try server.start()

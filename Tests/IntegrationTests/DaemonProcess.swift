@@ -1,4 +1,5 @@
 import Foundation
+import Postgres
 import Synchronization
 import Testing
 
@@ -37,7 +38,7 @@ final class DaemonProcess: @unchecked Sendable {
         process.arguments =
             [
                 "serve", "--listen", "\(host):\(port)", "--data-directory", self.directory.path, "--metrics", metrics,
-            ] + (database.map { ["--database", $0] } ?? []) + options
+            ] + (try database.map { ["--database", try Self.login($0)] } ?? []) + options
         let output = Pipe()
         process.standardOutput = output
         let logURL = self.directory.appendingPathComponent("ieumd.log")
@@ -64,6 +65,27 @@ final class DaemonProcess: @unchecked Sendable {
         self.port = port
         self.output = output
     }
+
+    /// As whom the daemon connects: as it is said, or, where `IEUM_TEST_DAEMON_LOGIN` names one, as a login that is made a member of
+    /// ieum_daemon and may do nothing else.
+    private static func login(_ conninfo: String) throws -> String {
+        guard let login = ProcessInfo.processInfo.environment["IEUM_TEST_DAEMON_LOGIN"],
+            conninfo.components(separatedBy: "user=").count == 2
+        else {
+            return conninfo
+        }
+        return try members.withLock { _ in
+            let owner = try BlockingConnection(conninfo)
+            if try owner.query("SELECT to_regrole('ieum_daemon')").isNull(0, 0) { return conninfo }
+            if try owner.query("SELECT to_regrole('\(login)')").isNull(0, 0) {
+                try owner.execute("CREATE ROLE \(login) LOGIN")
+            }
+            try owner.execute("GRANT ieum_daemon TO \(login)")
+            return conninfo + " user=\(login)"
+        }
+    }
+
+    private static let members = Mutex(())
 
     /// What came on standard output behind the first line, to its end; called after the daemon's end.
     func restOfOutput() -> String {

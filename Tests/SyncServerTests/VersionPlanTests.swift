@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncServer
 
-/// What VERSIONS and DEVICES read, of a player with many versions among others: a page of rows, by an index.
+/// What a device asks for, read of a player with many versions among others: a page of rows, by an index.
 @Suite("what reading the history costs")
 struct VersionPlanTests {
     private static let player = UUID(uuid: (7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7))
@@ -46,26 +46,33 @@ struct VersionPlanTests {
         ),
         (ReadStatements.anyVersion, "77777, true", "game_versions_pkey", 5),
         (ReadStatements.devices, "'00000000-0000-0000-0000-000000000000', 101", "game_versions_pkey", 1_100),
+        (ReadStatements.pullRecent, "99900, 100, 1048576", "game_versions_pkey", 400),
+        (ReadStatements.pullAll, "0, 100, 1048576", "games_pkey", 1_200),
+        (ReadStatements.head, "'c', 'g7'", "games_pkey", 5),
+        (ReadStatements.one, "'c', 'g7', 77507", "game_versions_pkey", 5),
+        (ReadStatements.history, "'c', 'g7', 9223372036854775807, 100", "game_versions_saved_idx", 300),
+        (ReadStatements.lastRevision, "", "players_pkey", 5),
     ]
 
     @Test(
-        "a page reads about as many rows as it has, by an index, with the plan that stays", arguments: questions.indices
-    )
-    func pages(question: Int) throws {
+        "a page reads about as many rows as it has, by an index, with the plan that stays, as the owner and as the daemon's role",
+        arguments: questions.indices, [nil, "ieum_daemon"])
+    func pages(question: Int, role: String?) throws {
         let (statement, arguments, index, most) = Self.questions[question]
         let connection = try Self.database.get().connect()
         for (setting, value) in DatabasePool.sessionSettings { try connection.execute("SET \(setting) = \(value)") }
         try connection.execute("SET plan_cache_mode = force_generic_plan")
-        let types = statement.parameterTypes.map { $0 == .uuid ? "uuid" : $0 == .bool ? "boolean" : "bigint" }
+        if let role { try connection.execute("SET ROLE \(role)") }
+        let types = statement.parameterTypes.map(\.sqlName)
         try connection.execute("PREPARE q (\(types.joined(separator: ", "))) AS \(statement.sql)")
-        let call = "EXECUTE q ('\(Self.player)', \(arguments))"
+        let call = "EXECUTE q ('\(Self.player)'\(arguments.isEmpty ? "" : ", \(arguments)"))"
         let rows = try #require(try connection.execute("EXPLAIN (COSTS OFF) \(call)").last)
         let plan = try (0..<rows.rowCount).map { try rows.text($0, 0) }.joined(separator: "\n")
         #expect(plan.contains(index) && !plan.contains("Seq Scan"), "\(plan)")
         let read = """
             SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_xact_user_tables
             """
-        try connection.execute("BEGIN")
+        try connection.execute("BEGIN; SELECT set_config('ieum.player', '\(Self.player)', true)")
         let before = try connection.query(read).int8(0, 0)
         let answer = try connection.execute(call).last
         let count = try connection.query(read).int8(0, 0) - before

@@ -7,7 +7,7 @@ import Wire
 /// How much is stored is asked of PostgreSQL, not with every push but once a share of the limit may have come: a player can
 /// be over it by that share, and by what other daemons take meanwhile.
 final class PlayerLimits {
-    private static let usage = Statement(
+    static let usage = Statement(
         "player-usage",
         """
         SELECT (SELECT count(*) FROM games g
@@ -164,7 +164,7 @@ final class PlayerLimits {
         standing.newBytes = 0
         var parameters = ParameterList()
         parameters.append(player.uuid)
-        pool.execute(Self.usage, parameters, isRepeatable: true) { [weak self] result in
+        pool.read(Self.usage, parameters, of: player.uuid) { [weak self] result in
             self?.answered(result, player)
         }
     }

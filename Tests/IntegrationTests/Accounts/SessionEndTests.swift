@@ -125,11 +125,11 @@ struct SessionEndTests {
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ieumd changes' AND datname = current_database()"
             )
             #expect(try tablet.client.line()?.hasPrefix("* BYE reason=device-revoked ") == true)
+            // Committed before the daemons are back, and look.
+            try administrator.execute("DELETE FROM devices WHERE player_id = '\(player)' AND device_id = '\(device)'")
             try administrator.execute(
-                """
-                DELETE FROM devices WHERE player_id = '\(player)' AND device_id = '\(device)';
-                SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ieumd changes' AND datname = current_database()
-                """)
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'ieumd changes' AND datname = current_database()"
+            )
             #expect(try phone.line()?.hasPrefix("* BYE reason=login-failed ") == true)
         }
     }
