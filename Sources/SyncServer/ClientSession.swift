@@ -55,6 +55,8 @@ final class ClientSession {
     /// Lets the client finish what it began, then says why and closes.
     func drain(_ reason: WireError) {
         act { $0.drain(reason, into: &$1) }
+        // One that is closing for another reason waits no longer either.
+        if session.state == .closed { connection.closeAfterFlush(untilSilentFor: Self.silenceAtDrain) }
     }
 
     /// Says why and closes; results that are under way are forgotten.
@@ -211,9 +213,12 @@ final class ClientSession {
         case .resumeReading: connection.resumeReading()
         case .close:
             endWatch()
-            connection.closeAfterFlush()
+            connection.closeAfterFlush(untilSilentFor: server.isDraining ? Self.silenceAtDrain : nil)
         }
     }
+
+    /// A daemon that stops does not wait for clients who have their goodbye and say nothing.
+    private static let silenceAtDrain = Duration.milliseconds(200)
 
     /// Whether the peer's address may sign in now; else the request is answered.
     private func isAdmitted(_ request: RequestID, isNew: Bool) -> Bool {
