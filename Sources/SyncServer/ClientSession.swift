@@ -12,8 +12,8 @@ final class ClientSession {
     /// The player whose connections this one counts with.
     private var countedPlayer: PlayerID?
     private var lines: UInt32 = 0
-    /// The line that was unfinished at the last look, by its number, and since when it was seen so.
-    private var unfinished: (line: UInt32, since: ContinuousClock.Instant)?
+    /// The line that was unfinished at the last look, by its number; since when it was seen so, and what had come by then.
+    private var unfinished: (line: UInt32, since: ContinuousClock.Instant, received: Int)?
     /// Until when the signed-in device counts as valid without being looked up; nil before its first push.
     private(set) var deviceVerifiedUntil: ContinuousClock.Instant?
     /// How often the device's token had been replaced when this session signed in.
@@ -83,12 +83,13 @@ final class ClientSession {
             return connection.unfinishedBytes
         }
         if let unfinished, unfinished.line == lines {
-            guard now - unfinished.since <= limits.lineTimeout else {
+            let progress = connection.receivedBytes &- unfinished.received
+            guard now - unfinished.since <= limits.patience(forLineWith: progress) else {
                 hangUp(.lineTimeout)
                 return 0
             }
         } else {
-            unfinished = (lines, now)
+            unfinished = (lines, now, connection.receivedBytes)
         }
         return connection.unfinishedBytes
     }

@@ -78,8 +78,11 @@ public struct ServerConfiguration: Sendable {
         public var idleTimeout: Duration = .seconds(900)
         /// How long a connection may be without a signed-in device; then it is closed.
         public var loginTimeout: Duration = .seconds(60)
-        /// How long a line may take from its first byte to its end; then the connection is closed.
+        /// How long a line may take from its first byte to its end, besides the time that ``minLineRate`` grants its bytes;
+        /// then the connection is closed.
         public var lineTimeout: Duration = .seconds(60)
+        /// Bytes of a line that buy it another second.
+        public var minLineRate = 1_000
         /// How long the handshake of TLS, or a PROXY header, may take; then the connection is closed.
         public var handshakeTimeout: Duration = .seconds(10)
         /// How long a command may wait for PostgreSQL; then it gets `ERR unavailable`.
@@ -93,6 +96,11 @@ public struct ServerConfiguration: Sendable {
 
         /// The defaults.
         public init() {}
+
+        /// How long a line may take of which so many bytes have come. What is longer than any line buys no more time.
+        func patience(forLineWith bytes: Int) -> Duration {
+            lineTimeout + .seconds(Double(min(max(0, bytes), maxLineBytes)) / Double(max(1, minLineRate)))
+        }
     }
 }
 

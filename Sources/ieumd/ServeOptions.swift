@@ -98,7 +98,10 @@ enum ServeOptions {
             help: "how long a connection may be without a device"),
         OptionSpec(
             "line-timeout", "SECONDS", default: "60", environment: "IEUM_LINE_TIMEOUT",
-            help: "how long a line may take to end"),
+            help: "how long a line may take to end, besides what --min-line-rate grants"),
+        OptionSpec(
+            "min-line-rate", "BYTES", default: "1000", environment: "IEUM_MIN_LINE_RATE",
+            help: "bytes of a line that grant it a second more"),
         OptionSpec(
             "write-timeout", "SECONDS", default: "60", environment: "IEUM_WRITE_TIMEOUT",
             help: "how long a peer may leave replies unread"),
@@ -170,6 +173,7 @@ enum ServeOptions {
             try parsed.integer("max-connections-per-player", in: 1...1_000_000) ?? limits.maxConnectionsPerPlayer
         limits.loginTimeout = try parsed.seconds("login-timeout", in: 0.1...86_400) ?? limits.loginTimeout
         limits.lineTimeout = try parsed.seconds("line-timeout", in: 0.1...86_400) ?? limits.lineTimeout
+        limits.minLineRate = try parsed.integer("min-line-rate", in: 1...1_073_741_824) ?? limits.minLineRate
         limits.signInsPerAddress = try rate(parsed, "sign-ins-per-address")
         limits.registrationsPerAddress = try rate(parsed, "registrations-per-address")
         limits.wrongTriesPerAddress = try rate(parsed, "wrong-tries-per-address")
