@@ -194,8 +194,10 @@ final class ClientSession {
             guard isAdmitted(request, isNew: true) else { return }
             server.accounts.register(device: device, invite: invite, request, self)
         case .createPairingCode(let player, let device, let request):
+            guard mayChange(.pairingCode, of: player, request) else { return }
             server.accounts.createPairingCode(of: player, device: device, request, self)
         case .changeAccount(let change, let player, let device, let request):
+            guard mayChange(.init(change), of: player, request) else { return }
             server.accounts.change(change, of: player, by: device, request, self)
         case .redeem(let code, let device, let request):
             guard isAdmitted(request, isNew: false) else { return }
@@ -234,6 +236,18 @@ final class ClientSession {
             return true
         }
         server.metrics.limitedSignIns += 1
+        act { $0.requestFailed(request, refusal, into: &$1) }
+        return false
+    }
+
+    /// Whether the player may do that now; else the request is answered.
+    private func mayChange(
+        _ change: DeviceChangeLimits.Change, of player: PlayerID, _ request: RequestID
+    ) -> Bool {
+        guard let refusal = server.deviceChangeLimits.refusal(of: change, by: player, at: server.loop.now) else {
+            return true
+        }
+        server.metrics.limitedDeviceChanges += 1
         act { $0.requestFailed(request, refusal, into: &$1) }
         return false
     }

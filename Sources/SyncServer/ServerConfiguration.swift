@@ -52,6 +52,14 @@ public struct ServerConfiguration: Sendable {
         public var pushesPerPlayer = Rate(perSecond: 500, burst: 10_000)
         /// Bytes of states that one player pushes.
         public var bytesPerPlayer = Rate(perSecond: 4_194_304, burst: 67_108_864)
+        /// Devices of one player's that are given another name.
+        public var renamesPerPlayer = Rate(perSecond: 0.5, burst: 60)
+        /// Devices of one player's that are revoked, by other devices of the player's.
+        public var revocationsPerPlayer = Rate(perSecond: 1, burst: 120)
+        /// Tokens of one player's devices that are replaced.
+        public var rotationsPerPlayer = Rate(perSecond: 1.0 / 30, burst: 60)
+        /// Pairing codes that one player makes.
+        public var pairingCodesPerPlayer = Rate(perSecond: 1.0 / 30, burst: 60)
         /// Games of one player that are not deleted, about; nil bounds nothing.
         public var maxGamesPerPlayer: Int? = 100_000
         /// Bytes of one player's versions, about; nil bounds nothing.

@@ -72,6 +72,18 @@ enum ServeOptions {
             "bytes-per-player", "RATE", default: "4194304/s:67108864", environment: "IEUM_BYTES_PER_PLAYER",
             help: "bytes of pushed states, or off"),
         OptionSpec(
+            "renames-per-player", "RATE", default: "30/min:60", environment: "IEUM_RENAMES_PER_PLAYER",
+            help: "devices given another name, or off"),
+        OptionSpec(
+            "revocations-per-player", "RATE", default: "60/min:120", environment: "IEUM_REVOCATIONS_PER_PLAYER",
+            help: "devices revoked, or off"),
+        OptionSpec(
+            "rotations-per-player", "RATE", default: "120/h:60", environment: "IEUM_ROTATIONS_PER_PLAYER",
+            help: "tokens replaced, or off"),
+        OptionSpec(
+            "pairing-codes-per-player", "RATE", default: "120/h:60", environment: "IEUM_PAIRING_CODES_PER_PLAYER",
+            help: "pairing codes made, or off"),
+        OptionSpec(
             "max-games-per-player", "N", default: "100000", environment: "IEUM_MAX_GAMES_PER_PLAYER",
             help: "games that are kept, about, or off"),
         OptionSpec(
@@ -179,6 +191,10 @@ enum ServeOptions {
         limits.wrongTriesPerAddress = try rate(parsed, "wrong-tries-per-address")
         limits.pushesPerPlayer = try rate(parsed, "pushes-per-player")
         limits.bytesPerPlayer = try rate(parsed, "bytes-per-player")
+        limits.renamesPerPlayer = try rate(parsed, "renames-per-player")
+        limits.revocationsPerPlayer = try rate(parsed, "revocations-per-player")
+        limits.rotationsPerPlayer = try rate(parsed, "rotations-per-player")
+        limits.pairingCodesPerPlayer = try rate(parsed, "pairing-codes-per-player")
         limits.maxGamesPerPlayer = try most(parsed, "max-games-per-player")
         limits.maxStoredBytesPerPlayer = try most(parsed, "max-bytes-per-player")
     }

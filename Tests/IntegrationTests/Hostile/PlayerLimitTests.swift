@@ -161,6 +161,42 @@ struct PlayerLimitTests {
         }
     }
 
+    @Test(
+        "what makes no push has rates of its own: one that is used up is told, by whatever device, and leaves the others",
+        arguments: [
+            ("--renames-per-player", "RENAME"), ("--revocations-per-player", "REVOKE"),
+            ("--rotations-per-player", "ROTATE"), ("--pairing-codes-per-player", "PAIR"),
+        ])
+    func deviceChanges(option: String, verb: String) throws {
+        let house = try House([option, "1/h:3"])
+        let daemon = house.daemon
+        let (client, token) = try newPlayer(daemon)
+        let second = try RawClient(port: daemon.port)
+        let signIn = fields(try second.ask("LOGIN \(token)"))
+        let device = try #require(signIn["device"])
+        // Each is one that does no harm here.
+        let lines = [
+            "RENAME": "RENAME \(device) name=phone", "REVOKE": "REVOKE 3f2a9c01-7d5e-4c2b-9a41-0b6f3d2e8c17",
+            "ROTATE": "ROTATE", "PAIR": "PAIR",
+        ]
+        let line = try #require(lines[verb])
+        for client in [client, second, client] {
+            let answer = try client.ask(line)
+            #expect(answer.hasPrefix("OK") || answer.hasPrefix("ERR no-such-device"), "\(answer)")
+        }
+        for client in [client, second] {
+            let answer = try client.ask(line)
+            #expect(answer.hasPrefix("ERR rate-limited retry-after="), "\(answer)")
+            #expect((fields(answer)["retry-after"].flatMap { Double($0) } ?? 0) > 1_000, "\(answer)")
+        }
+        for (other, line) in lines where other != verb {
+            #expect(try !client.ask(line).hasPrefix("ERR rate-limited"), "\(line)")
+        }
+        #expect(try client.ask("PUSH g x base=0 {}").hasPrefix("OK "))
+        let other = try newPlayer(daemon).client
+        #expect(try !other.ask(line).hasPrefix("ERR rate-limited"))
+    }
+
     @Test("before signing in a long line is refused and forgotten; right behind the sign-in it is taken")
     func strangersLines() throws {
         let house = try House([])
