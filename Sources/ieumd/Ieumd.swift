@@ -31,6 +31,7 @@ struct Ieumd {
           devices         list a player's devices
           pair            make a code for a player who has lost every device
           revoke          end a player's device
+          export          write a player's whole history, as ieum export does
           forget          remove a player with everything
           prune           remove old versions from the history
           restore-epoch   begin a new epoch, after a backup was restored
@@ -39,9 +40,8 @@ struct Ieumd {
 
         """
     private static let commands = [
-        "serve", "migrate", "psql", "grant-reader", "cert", "invite", "players", "devices", "pair", "revoke", "forget",
-        "prune",
-        "restore-epoch", "version", "help",
+        "serve", "migrate", "psql", "grant-reader", "cert", "invite", "players", "devices", "pair", "revoke", "export",
+        "forget", "prune", "restore-epoch", "version", "help",
     ]
 
     private static func run(_ arguments: [String], environment: [String: String]) -> Int32 {
@@ -63,6 +63,7 @@ struct Ieumd {
             case "devices": return try DevicesCommand(rest, environment: environment).run()
             case "pair": return try PairCommand(rest, environment: environment).run()
             case "revoke": return try RevokeCommand(rest, environment: environment).run()
+            case "export": return try ExportCommand(rest, environment: environment).run()
             case "forget": return try ForgetCommand(rest, environment: environment).run()
             case "prune": return try PruneCommand(rest, environment: environment).run()
             case "restore-epoch": return try RestoreEpochCommand(rest, environment: environment).run()
@@ -91,6 +92,7 @@ struct Ieumd {
         case "devices": Console.output(DevicesCommand.spec.help)
         case "pair": Console.output(PairCommand.spec.help)
         case "revoke": Console.output(RevokeCommand.spec.help)
+        case "export": Console.output(ExportCommand.spec.help)
         case "forget": Console.output(ForgetCommand.spec.help)
         case "prune": Console.output(PruneCommand.spec.help)
         case "restore-epoch": Console.output(RestoreEpochCommand.spec.help)
