@@ -20,6 +20,7 @@ let package = Package(
         // Modules; imports go one way, from the bottom of this list to its top.
         .target(name: "Arguments"),
         .target(name: "TerminalText"),
+        .target(name: "FileDraft"),
         .target(name: "Wire"),
         .target(name: "EventLoop", dependencies: ["CLibEvent", "COpenSSL"]),
         .target(name: "Postgres", dependencies: ["CLibPQ", "EventLoop"]),
@@ -38,9 +39,12 @@ let package = Package(
         // Programs.
         .executableTarget(
             name: "ieumd",
-            dependencies: ["Arguments", "TerminalText", "SyncServer", "Migrator", "Postgres", "EventLoop"]),
+            dependencies: [
+                "Arguments", "TerminalText", "FileDraft", "SyncServer", "Migrator", "Postgres", "EventLoop",
+            ]),
         .executableTarget(
-            name: "ieum", dependencies: ["Arguments", "TerminalText", "IeumClient", "Wire", "Handle", "Play"]),
+            name: "ieum",
+            dependencies: ["Arguments", "TerminalText", "FileDraft", "IeumClient", "Wire", "Handle", "Play"]),
         .executableTarget(
             name: "ieum-bench",
             dependencies: [

@@ -17,6 +17,9 @@ extension Connection {
     /// Whether the beginning of a line was read and not its end.
     public var isInsideLine: Bool { reader.isInsideLine }
 
+    /// How many bytes have come and were taken, of finished lines or not.
+    public var receivedBytes: Int { readBytes }
+
     /// How many bytes have come and were taken, finished lines or not, and how many of those that were written the peer has
     /// acknowledged: what does not grow is a line on which nothing moves.
     public var movedBytes: Int { readBytes &+ (transport?.acknowledgedBytes(of: writtenBytes) ?? 0) }
@@ -50,6 +53,7 @@ extension Connection {
     /// libevent has read something.
     func inputArrived() {
         if isIdleTimeoutShortened { applyTimeouts() }
+        if phase == .finishing || phase == .lingering { hasDiscardedInput = true }
         if isHandshaking { return advanceHandshake() }
         if phase == .finishing || phase == .lingering { return discardInput() }
         // Only now, when more has come, is the socket taken out of epoll: a short pause costs no system call.

@@ -93,6 +93,7 @@ public final class Connection {
     var hasInputEnded = false
     var isInputEndTold = false
     var isIdleTimeoutShortened = false
+    var hasDiscardedInput = false  // while closing, since the last look
     var refusal: EndReason?  // why a peer is being told plainly that it must speak TLS
     var failure: EndReason?  // met inside a call of the owner's, told from the loop
 
@@ -183,18 +184,38 @@ public final class Connection {
     ///
     /// Waiting for the peer's end (while dropping what it still sends) keeps the system from resetting the connection
     /// before the peer has read the last reply. The loop keeps the connection meanwhile.
-    /// - Parameter bound: how long all that may take.
-    public func closeAfterFlush(within bound: Duration = .seconds(5)) {
-        guard phase == .created || phase == .open, let loop else { return }
+    /// - Parameters:
+    ///   - bound: how long all that may take.
+    ///   - silence: when nothing has come for so long and the peer's system has acknowledged everything, its end is waited
+    ///     for no longer: nothing is left that a reset could destroy. nil: it is waited for.
+    public func closeAfterFlush(within bound: Duration = .seconds(5), untilSilentFor silence: Duration? = nil) {
+        guard phase != .ended, let loop else { return }
+        let isClosing = phase == .finishing || phase == .lingering
+        // What closes already can only be made to wait less.
+        guard !isClosing || silence != nil else { return }
+        let step = min(bound, silence ?? bound)
+        let deadline = ContinuousClock.now + bound
+        hasDiscardedInput = false
+        timer = EventLoop.Timer(on: loop, after: step, every: step) { [unowned self] in
+            // Safe: the timer is this object's own and ends with it.
+            self.lookAtClosing(silence == nil ? nil : deadline)
+        }
+        guard !isClosing else { return }
         phase = .finishing
         keptUntilEnded = self
-        timer = EventLoop.Timer(on: loop, after: bound) { [unowned self] in
-            // Safe: the timer is this object's own and ends with it.
-            self.end(self.pendingOutputBytes > 0 ? .writeTimeout : .closed)
-        }
         if !isDelivering { discardInput() }
         updateReading()
         wantAttention()
+    }
+
+    /// - Parameter deadline: nil: it has passed.
+    private func lookAtClosing(_ deadline: ContinuousClock.Instant?) {
+        guard let deadline, ContinuousClock.now < deadline else {
+            return end(pendingOutputBytes > 0 ? .writeTimeout : .closed)
+        }
+        let isDone = phase == .lingering && transport?.isAcknowledged ?? true
+        if !hasDiscardedInput, isDone || isHandshaking { return end(.closed) }
+        hasDiscardedInput = false
     }
 
     /// Ends the connection and tells so. Only from the loop, never inside a call of the owner's.

@@ -145,6 +145,12 @@ struct Transport {
         return (tls?.producedBytes ?? written) &- evbuffer_get_length(wireOutput) &- unacknowledged
     }
 
+    /// Whether the peer's system has all that was written, the end too where that was told.
+    var isAcknowledged: Bool {
+        var held: Int32 = 0
+        return evbuffer_get_length(wireOutput) == 0 && (ioctl(descriptor, UInt(TIOCOUTQ), &held) != 0 || held == 0)
+    }
+
     /// Tells the peer that nothing more comes.
     func finishWriting() {
         shutdown(descriptor, Int32(SHUT_WR))

@@ -12,8 +12,8 @@ final class ClientSession {
     /// The player whose connections this one counts with.
     private var countedPlayer: PlayerID?
     private var lines: UInt32 = 0
-    /// The line that was unfinished at the last look, by its number, and since when it was seen so.
-    private var unfinished: (line: UInt32, since: ContinuousClock.Instant)?
+    /// The line that was unfinished at the last look, by its number; since when it was seen so, and what had come by then.
+    private var unfinished: (line: UInt32, since: ContinuousClock.Instant, received: Int)?
     /// Until when the signed-in device counts as valid without being looked up; nil before its first push.
     private(set) var deviceVerifiedUntil: ContinuousClock.Instant?
     /// How often the device's token had been replaced when this session signed in.
@@ -55,6 +55,8 @@ final class ClientSession {
     /// Lets the client finish what it began, then says why and closes.
     func drain(_ reason: WireError) {
         act { $0.drain(reason, into: &$1) }
+        // One that is closing for another reason waits no longer either.
+        if session.state == .closed { connection.closeAfterFlush(untilSilentFor: Self.silenceAtDrain) }
     }
 
     /// Says why and closes; results that are under way are forgotten.
@@ -81,12 +83,13 @@ final class ClientSession {
             return connection.unfinishedBytes
         }
         if let unfinished, unfinished.line == lines {
-            guard now - unfinished.since <= limits.lineTimeout else {
+            let progress = connection.receivedBytes &- unfinished.received
+            guard now - unfinished.since <= limits.patience(forLineWith: progress) else {
                 hangUp(.lineTimeout)
                 return 0
             }
         } else {
-            unfinished = (lines, now)
+            unfinished = (lines, now, connection.receivedBytes)
         }
         return connection.unfinishedBytes
     }
@@ -191,8 +194,10 @@ final class ClientSession {
             guard isAdmitted(request, isNew: true) else { return }
             server.accounts.register(device: device, invite: invite, request, self)
         case .createPairingCode(let player, let device, let request):
+            guard mayChange(.pairingCode, of: player, request) else { return }
             server.accounts.createPairingCode(of: player, device: device, request, self)
         case .changeAccount(let change, let player, let device, let request):
+            guard mayChange(.init(change), of: player, request) else { return }
             server.accounts.change(change, of: player, by: device, request, self)
         case .redeem(let code, let device, let request):
             guard isAdmitted(request, isNew: false) else { return }
@@ -211,9 +216,12 @@ final class ClientSession {
         case .resumeReading: connection.resumeReading()
         case .close:
             endWatch()
-            connection.closeAfterFlush()
+            connection.closeAfterFlush(untilSilentFor: server.isDraining ? Self.silenceAtDrain : nil)
         }
     }
+
+    /// A daemon that stops does not wait for clients who have their goodbye and say nothing.
+    private static let silenceAtDrain = Duration.milliseconds(200)
 
     /// Whether the peer's address may sign in now; else the request is answered.
     private func isAdmitted(_ request: RequestID, isNew: Bool) -> Bool {
@@ -228,6 +236,18 @@ final class ClientSession {
             return true
         }
         server.metrics.limitedSignIns += 1
+        act { $0.requestFailed(request, refusal, into: &$1) }
+        return false
+    }
+
+    /// Whether the player may do that now; else the request is answered.
+    private func mayChange(
+        _ change: DeviceChangeLimits.Change, of player: PlayerID, _ request: RequestID
+    ) -> Bool {
+        guard let refusal = server.deviceChangeLimits.refusal(of: change, by: player, at: server.loop.now) else {
+            return true
+        }
+        server.metrics.limitedDeviceChanges += 1
         act { $0.requestFailed(request, refusal, into: &$1) }
         return false
     }

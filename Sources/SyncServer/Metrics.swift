@@ -12,6 +12,7 @@ final class Metrics {
     var pushes: [Outcome: Int] = [:]
     var refusedPushes = 0
     var limitedPushes = 0
+    var limitedDeviceChanges = 0
     var limitedSignIns = 0
     var failedPrefaces = 0
     var batches = 0
@@ -48,6 +49,10 @@ final class Metrics {
             Outcome.allCases.map { ("{outcome=\"\($0)\"}", Double(pushes[$0] ?? 0)) })
         count("pushes_refused_total", "Pushes refused with an error.", refusedPushes)
         count("pushes_limited_total", "Pushes refused for their player's rate or quota.", limitedPushes)
+        count(
+            "device_changes_limited_total",
+            "Renamings, revocations, new tokens and pairing codes refused for their rate.",
+            limitedDeviceChanges)
         count("sign_ins_limited_total", "Sign-ins and registrations refused for their address's rate.", limitedSignIns)
         count("proxy_headers_failed_total", "Connections of balancers without a PROXY header.", failedPrefaces)
         count("batches_total", "Batches committed.", batches)

@@ -55,6 +55,17 @@ extension ReadAnswers {
         return nil
     }
 
+    /// A row of a page of versions as a value.
+    static func versionEntry(_ rows: QueryResult, _ row: Int) throws(DatabaseError) -> VersionEntry {
+        let (collection, id) = (try rows.text(row, VersionsColumn.collection), try rows.text(row, VersionsColumn.game))
+        guard let game = try? GameKey(collection: collection, id: id) else {
+            throw DatabaseError(.protocol, "a game in the database has a key that no game can have")
+        }
+        return VersionEntry(
+            game: game, detail: try detail(rows, row, shift: VersionsColumn.shift),
+            state: try rows.isNull(row, VersionsColumn.state) ? nil : rows.byteArray(row, VersionsColumn.state))
+    }
+
     private static func entry(_ rows: QueryResult, _ row: Int, into lines: inout [UInt8]) throws(DatabaseError) {
         let detail = try detail(rows, row, shift: VersionsColumn.shift)
         let collection = try rows.bytes(row, VersionsColumn.collection).bindMemory(to: UInt8.self).span

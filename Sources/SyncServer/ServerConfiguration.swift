@@ -54,6 +54,14 @@ public struct ServerConfiguration: Sendable {
         public var pushesPerPlayer = Rate(perSecond: 500, burst: 10_000)
         /// Bytes of states that one player pushes.
         public var bytesPerPlayer = Rate(perSecond: 4_194_304, burst: 67_108_864)
+        /// Devices of one player's that are given another name.
+        public var renamesPerPlayer = Rate(perSecond: 0.5, burst: 60)
+        /// Devices of one player's that are revoked, by other devices of the player's.
+        public var revocationsPerPlayer = Rate(perSecond: 1, burst: 120)
+        /// Tokens of one player's devices that are replaced.
+        public var rotationsPerPlayer = Rate(perSecond: 1.0 / 30, burst: 60)
+        /// Pairing codes that one player makes.
+        public var pairingCodesPerPlayer = Rate(perSecond: 1.0 / 30, burst: 60)
         /// Games of one player that are not deleted, about; nil bounds nothing.
         public var maxGamesPerPlayer: Int? = 100_000
         /// Bytes of one player's versions, about; nil bounds nothing.
@@ -80,8 +88,11 @@ public struct ServerConfiguration: Sendable {
         public var idleTimeout: Duration = .seconds(900)
         /// How long a connection may be without a signed-in device; then it is closed.
         public var loginTimeout: Duration = .seconds(60)
-        /// How long a line may take from its first byte to its end; then the connection is closed.
+        /// How long a line may take from its first byte to its end, besides the time that ``minLineRate`` grants its bytes;
+        /// then the connection is closed.
         public var lineTimeout: Duration = .seconds(60)
+        /// Bytes of a line that buy it another second.
+        public var minLineRate = 1_000
         /// How long the handshake of TLS, or a PROXY header, may take; then the connection is closed.
         public var handshakeTimeout: Duration = .seconds(10)
         /// How long a command may wait for PostgreSQL; then it gets `ERR unavailable`.
@@ -95,6 +106,11 @@ public struct ServerConfiguration: Sendable {
 
         /// The defaults.
         public init() {}
+
+        /// How long a line may take of which so many bytes have come. What is longer than any line buys no more time.
+        func patience(forLineWith bytes: Int) -> Duration {
+            lineTimeout + .seconds(Double(min(max(0, bytes), maxLineBytes)) / Double(max(1, minLineRate)))
+        }
     }
 }
 

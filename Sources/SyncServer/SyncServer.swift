@@ -34,6 +34,7 @@ public final class SyncServer {
     private var sweepTimer: EventLoop.Timer?
     private(set) lazy var playerLimits = PlayerLimits(configuration.limits, pool: pool, loop: loop)
     var addressLimits: AddressLimits
+    var deviceChangeLimits: DeviceChangeLimits
     private var spareEffects: [Session.Effects] = []
     private var listener: Listener?
     private var responder: HTTPResponder?
@@ -62,6 +63,7 @@ public final class SyncServer {
     ) throws(DatabaseError) {
         self.tls = tls
         addressLimits = AddressLimits(configuration.limits, at: loop.now)
+        deviceChangeLimits = DeviceChangeLimits(configuration.limits, at: loop.now)
         self.configuration = configuration
         self.loop = loop
         self.log = log

@@ -15,13 +15,32 @@ enum Console {
         write(lines.joined(separator: "\n") + "\n", STDERR_FILENO)
     }
 
-    /// Writes everything at once, so that lines of several writers do not mix and nothing waits in a buffer.
+    /// Standard output could not be written.
+    struct Broken: Error {
+        /// Why; `EPIPE` when nobody reads any more.
+        var number: Int32
+    }
+
+    /// Bytes as they are, to standard output.
+    static func data(_ bytes: [UInt8]) throws(Broken) {
+        let number = write(bytes, STDOUT_FILENO)
+        guard number == 0 else { throw Broken(number: number) }
+    }
+
+    /// A text; when it cannot be written there is nobody left to tell.
     private static func write(_ text: String, _ descriptor: Int32) {
-        var bytes = Array(text.utf8)[...]
-        while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 && errno != EINTR { return }
-            bytes = bytes.dropFirst(max(0, count))
+        _ = write(Array(text.utf8), descriptor)
+    }
+
+    /// Writes everything at once, so that lines of several writers do not mix and nothing waits in a buffer.
+    /// - Returns: 0, or why it could not be written.
+    private static func write(_ bytes: [UInt8], _ descriptor: Int32) -> Int32 {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 && errno != EINTR { return errno }
+            rest = rest.dropFirst(max(0, count))
         }
+        return 0
     }
 }

@@ -1,5 +1,6 @@
 import Arguments
 import Foundation
+import Postgres
 import SyncServer
 
 /// Which PostgreSQL a command works on: the one that was given, or the daemon's private one.
@@ -18,18 +19,37 @@ struct DatabaseChoice {
     let conninfo: String?
     /// Absolute.
     let directory: String
+    /// Keeps the password that ``conninfo`` points to.
+    private let passFile: PassFile?
 
     /// Reads the options, and the password's file where `IEUM_DATABASE_PASSWORD_FILE` names one.
     init(_ parsed: ParsedArguments, environment: [String: String]) throws(UsageError) {
-        conninfo = parsed.string("database")
+        try Self.refusePassword(in: parsed.given("database"))
         let directory = parsed.string("data-directory") ?? Self.standardDirectory(environment)
         self.directory = URL(fileURLWithPath: directory).standardizedFileURL.path
-        guard let file = environment["IEUM_DATABASE_PASSWORD_FILE"], !file.isEmpty else { return }
-        guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
-            throw UsageError("the file \(file) that IEUM_DATABASE_PASSWORD_FILE names cannot be read")
+        guard let file = environment["IEUM_DATABASE_PASSWORD_FILE"], !file.isEmpty,
+            let database = parsed.string("database"), var settings = try? ConnectionSettings(database)
+        else {
+            conninfo = parsed.string("database")
+            passFile = nil
+            return
         }
-        // libpq takes the password from its environment, and so does a psql that we start; no argument shows it.
-        setenv("PGPASSWORD", text.trimmingCharacters(in: .newlines), 1)
+        let passFile = try PassFile(readingFrom: file)
+        settings["passfile"] = passFile.path
+        self.passFile = passFile
+        conninfo = settings.conninfo
+        // This one would win over the file.
+        unsetenv("PGPASSWORD")
+    }
+
+    /// Everybody on this machine reads command lines.
+    private static func refusePassword(in given: String?) throws(UsageError) {
+        guard let settings = given.flatMap({ try? ConnectionSettings($0) }) else { return }
+        guard settings["password"] == nil, settings["sslpassword"] == nil else {
+            throw UsageError(
+                "everybody on this machine can read a password on the command line: write it into a file of mode 0600 "
+                    + "and name that by IEUM_DATABASE_PASSWORD_FILE")
+        }
     }
 
     static func standardDirectory(_ environment: [String: String]) -> String {

@@ -18,7 +18,7 @@ struct ForgetCommand {
             "ieumd forget 3f2a9c01-7d5e-4c2b-9a41-0b6f3d2e8c17",
         ],
         exitCodes: [
-            (0, "done"), (1, "there is no such call.player, or the answer was no"), (2, "usage"),
+            (0, "done"), (1, "there is no such player, or the answer was no"), (2, "usage"),
             (4, "the database cannot be reached or changed; run it again, it goes on"),
         ])
 
@@ -37,8 +37,6 @@ struct ForgetCommand {
         }
     }
 
-    private var id: String { call.player.uuidString.lowercased() }
-
     /// Forgets; gives the exit code.
     func run() -> Int32 {
         call.choice.withConnection(for: "forget") { connection in
@@ -54,6 +52,7 @@ struct ForgetCommand {
                     Console.output(
                         "would remove \(found.versions) versions of \(found.games) games (\(found.bytes.sizeText)) "
                             + "and \(devices.count) devices\n")
+                    Console.talk("Keep a copy first: \(exportCall)\n")
                 }
                 return 0
             }
@@ -77,9 +76,13 @@ struct ForgetCommand {
         let names = devices.prefix(5).map(\.name).joined(separator: ", ") + (devices.count > 5 ? " …" : "")
         Console.talk(
             "This removes \(found.versions) versions of \(found.games) games (\(found.bytes.sizeText)) and "
-                + "\(devices.count) devices (\(names.terminalSafe)). It cannot be undone.\n")
-        return Console.ask("Type the player's id to go on: ")?.trimmingCharacters(in: .whitespaces).lowercased() == id
+                + "\(devices.count) devices (\(names.terminalSafe)). It cannot be undone.\n"
+                + "Keep a copy first: \(exportCall)\n")
+        return Console.ask("Type the player's id to go on: ")?.trimmingCharacters(in: .whitespaces).lowercased()
+            == call.id
     }
+
+    private var exportCall: String { "ieumd export \(call.id) --output \(call.id).jsonl" }
 
     private func forget(_ first: BlockingConnection) throws -> Forgetting.Report {
         var connection = first

@@ -32,6 +32,7 @@ struct Ieumd {
           devices         list a player's devices
           pair            make a code for a player who has lost every device
           revoke          end a player's device
+          export          write a player's whole history, as ieum export does
           forget          remove a player with everything
           prune           remove old versions from the history
           restore-epoch   begin a new epoch, after a backup was restored
@@ -41,9 +42,7 @@ struct Ieumd {
         """
     private static let commands = [
         "serve", "migrate", "psql", "grant-reader", "grant-daemon", "cert", "invite", "players", "devices", "pair",
-        "revoke", "forget",
-        "prune",
-        "restore-epoch", "version", "help",
+        "revoke", "export", "forget", "prune", "restore-epoch", "version", "help",
     ]
 
     private static func run(_ arguments: [String], environment: [String: String]) -> Int32 {
@@ -66,6 +65,7 @@ struct Ieumd {
             case "devices": return try DevicesCommand(rest, environment: environment).run()
             case "pair": return try PairCommand(rest, environment: environment).run()
             case "revoke": return try RevokeCommand(rest, environment: environment).run()
+            case "export": return try ExportCommand(rest, environment: environment).run()
             case "forget": return try ForgetCommand(rest, environment: environment).run()
             case "prune": return try PruneCommand(rest, environment: environment).run()
             case "restore-epoch": return try RestoreEpochCommand(rest, environment: environment).run()
@@ -95,6 +95,7 @@ struct Ieumd {
         case "devices": Console.output(DevicesCommand.spec.help)
         case "pair": Console.output(PairCommand.spec.help)
         case "revoke": Console.output(RevokeCommand.spec.help)
+        case "export": Console.output(ExportCommand.spec.help)
         case "forget": Console.output(ForgetCommand.spec.help)
         case "prune": Console.output(PruneCommand.spec.help)
         case "restore-epoch": Console.output(RestoreEpochCommand.spec.help)

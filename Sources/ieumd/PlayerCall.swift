@@ -7,6 +7,9 @@ struct PlayerCall {
     let player: UUID
     let isJSON: Bool
 
+    /// The player's id as it is written everywhere.
+    var id: String { player.uuidString.lowercased() }
+
     /// Checks the arguments; the player is the first positional one.
     init(_ parsed: ParsedArguments, environment: [String: String]) throws(UsageError) {
         choice = try DatabaseChoice(parsed, environment: environment)
@@ -17,7 +20,7 @@ struct PlayerCall {
     /// Says that there is no such player; gives the exit code.
     func playerIsUnknown() -> Int32 {
         Console.error(
-            "there is no player \(player.uuidString.lowercased())", hint: "Find players: ieumd players --search TEXT")
+            "there is no player \(id)", hint: "Find players: ieumd players --search TEXT")
         return 1
     }
 }

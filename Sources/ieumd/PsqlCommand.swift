@@ -27,9 +27,13 @@ struct PsqlCommand {
 
     /// Runs psql and gives its exit code.
     func run() -> Int32 {
+        // psql holds the password, and games: neither is left in a core file.
+        var none = rlimit(rlim_cur: 0, rlim_max: 0)
+        setrlimit(__rlimit_resource_t(UInt32(RLIMIT_CORE.rawValue)), &none)
         do throws(PrivateDatabaseError) {
             return try choice.use { conninfo in
-                guard let visible = hidePassword(conninfo) else { return 2 }
+                guard let (visible, passFile) = hidePassword(conninfo) else { return 2 }
+                defer { withExtendedLifetime(passFile) {} }
                 var words = ["psql", "-d", visible]
                 if arguments.isInteractive && isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 {
                     Console.output(PsqlWelcome.text(conninfo))
@@ -43,17 +47,27 @@ struct PsqlCommand {
         }
     }
 
-    /// The connection string without its password, which goes into the environment: everybody sees arguments.
-    private func hidePassword(_ conninfo: String) -> String? {
-        do throws(DatabaseError) {
+    /// The connection string without its password, which goes into a file: everybody sees arguments.
+    private func hidePassword(_ conninfo: String) -> (conninfo: String, passFile: PassFile?)? {
+        do {
             var settings = try ConnectionSettings(conninfo, applicationName: "ieumd psql")
-            if let password = settings["password"] { setenv("PGPASSWORD", password, 1) }
+            guard settings["sslpassword"] == nil else {
+                throw UsageError(
+                    "psql would show sslpassword: give the key without a passphrase, in a file of mode 0600")
+            }
+            let passFile = try settings["password"].map { (password) throws(UsageError) in
+                try PassFile(password: password)
+            }
+            if let passFile { settings["passfile"] = passFile.path }
             settings["password"] = nil
-            return settings.conninfo
-        } catch {
+            unsetenv("IEUM_DATABASE_URL")
+            return (settings.conninfo, passFile)
+        } catch let error as DatabaseError {
             Console.error("\(error)", hint: error.hint)
-            return nil
+        } catch {
+            Console.error((error as? UsageError)?.message ?? "\(error)", hint: nil)
         }
+        return nil
     }
 
     /// Runs a program in the foreground of our terminal, in our process group, and waits for it.

@@ -72,6 +72,18 @@ enum ServeOptions {
             "bytes-per-player", "RATE", default: "4194304/s:67108864", environment: "IEUM_BYTES_PER_PLAYER",
             help: "bytes of pushed states, or off"),
         OptionSpec(
+            "renames-per-player", "RATE", default: "30/min:60", environment: "IEUM_RENAMES_PER_PLAYER",
+            help: "devices given another name, or off"),
+        OptionSpec(
+            "revocations-per-player", "RATE", default: "60/min:120", environment: "IEUM_REVOCATIONS_PER_PLAYER",
+            help: "devices revoked, or off"),
+        OptionSpec(
+            "rotations-per-player", "RATE", default: "120/h:60", environment: "IEUM_ROTATIONS_PER_PLAYER",
+            help: "tokens replaced, or off"),
+        OptionSpec(
+            "pairing-codes-per-player", "RATE", default: "120/h:60", environment: "IEUM_PAIRING_CODES_PER_PLAYER",
+            help: "pairing codes made, or off"),
+        OptionSpec(
             "max-games-per-player", "N", default: "100000", environment: "IEUM_MAX_GAMES_PER_PLAYER",
             help: "games that are kept, about, or off"),
         OptionSpec(
@@ -98,7 +110,10 @@ enum ServeOptions {
             help: "how long a connection may be without a device"),
         OptionSpec(
             "line-timeout", "SECONDS", default: "60", environment: "IEUM_LINE_TIMEOUT",
-            help: "how long a line may take to end"),
+            help: "how long a line may take to end, besides what --min-line-rate grants"),
+        OptionSpec(
+            "min-line-rate", "BYTES", default: "1000", environment: "IEUM_MIN_LINE_RATE",
+            help: "bytes of a line that grant it a second more"),
         OptionSpec(
             "write-timeout", "SECONDS", default: "60", environment: "IEUM_WRITE_TIMEOUT",
             help: "how long a peer may leave replies unread"),
@@ -170,11 +185,16 @@ enum ServeOptions {
             try parsed.integer("max-connections-per-player", in: 1...1_000_000) ?? limits.maxConnectionsPerPlayer
         limits.loginTimeout = try parsed.seconds("login-timeout", in: 0.1...86_400) ?? limits.loginTimeout
         limits.lineTimeout = try parsed.seconds("line-timeout", in: 0.1...86_400) ?? limits.lineTimeout
+        limits.minLineRate = try parsed.integer("min-line-rate", in: 1...1_073_741_824) ?? limits.minLineRate
         limits.signInsPerAddress = try rate(parsed, "sign-ins-per-address")
         limits.registrationsPerAddress = try rate(parsed, "registrations-per-address")
         limits.wrongTriesPerAddress = try rate(parsed, "wrong-tries-per-address")
         limits.pushesPerPlayer = try rate(parsed, "pushes-per-player")
         limits.bytesPerPlayer = try rate(parsed, "bytes-per-player")
+        limits.renamesPerPlayer = try rate(parsed, "renames-per-player")
+        limits.revocationsPerPlayer = try rate(parsed, "revocations-per-player")
+        limits.rotationsPerPlayer = try rate(parsed, "rotations-per-player")
+        limits.pairingCodesPerPlayer = try rate(parsed, "pairing-codes-per-player")
         limits.maxGamesPerPlayer = try most(parsed, "max-games-per-player")
         limits.maxStoredBytesPerPlayer = try most(parsed, "max-bytes-per-player")
     }

@@ -155,6 +155,33 @@ struct ConnectionOutputTests {
         }
     }
 
+    @Test(
+        "a close that waits for silence ends soon where the peer is silent, also if it had begun to wait longer, and goes on while it speaks",
+        arguments: Carrier.allCases)
+    func closesAfterSilence(over carrier: Carrier) throws {
+        let silent = try Link(over: carrier)
+        silent.connection?.write(Array("bye\n".utf8))
+        silent.connection?.closeAfterFlush(within: .seconds(60))
+        silent.settle()
+        #expect(silent.recorder.end == nil)
+        silent.connection?.closeAfterFlush(within: .seconds(60), untilSilentFor: .milliseconds(50))
+        #expect(silent.run { silent.recorder.end != nil })
+        #expect(silent.recorder.events == [.ended(.closed)])
+        silent.peer.receive()
+        #expect(silent.peer.text == "bye\n" && silent.peer.isAtEnd)
+
+        let speaking = try Link(over: carrier)
+        speaking.connection?.closeAfterFlush(within: .milliseconds(1_500), untilSilentFor: .milliseconds(300))
+        let begin = ContinuousClock.now
+        #expect(
+            speaking.run {
+                speaking.peer.send("x")
+                return speaking.recorder.end != nil
+            })
+        #expect(ContinuousClock.now - begin > .milliseconds(1_400))
+        #expect(speaking.recorder.events == [.ended(.closed)])
+    }
+
     @Test("a reset by the peer is the end's reason, when reading and when writing", arguments: Carrier.allCases)
     func resets(over carrier: Carrier) throws {
         let reading = try Link(over: carrier)

@@ -27,9 +27,10 @@ final class DaemonProcess: @unchecked Sendable {
     ///   - database: a connection string; nil for a private PostgreSQL in `directory`.
     ///   - directory: the data directory; nil for a new temporary one that is removed at the end.
     ///   - metrics: where `/metrics` answers; port 0 takes a free one, see ``metricsPort()``.
+    ///   - environment: what its environment holds besides this process's.
     init(
         database: String? = nil, directory: URL? = nil, host: String = "127.0.0.1", port: Int = 0,
-        metrics: String = "off", options: [String] = []
+        metrics: String = "off", options: [String] = [], environment: [String: String] = [:]
     ) throws {
         ownsDirectory = directory == nil
         self.directory = try directory ?? TemporaryDirectory.make()
@@ -48,6 +49,7 @@ final class DaemonProcess: @unchecked Sendable {
         let log = try FileHandle(forWritingTo: logURL)
         _ = try log.seekToEnd()
         process.standardError = log
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         try process.run()
         RunningDaemons.add(process.processIdentifier)

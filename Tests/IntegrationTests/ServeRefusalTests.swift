@@ -100,8 +100,12 @@ struct ServeRefusalTests {
     @Test("a database that cannot be reached, without telling the password")
     func unreachable() throws {
         let port = try FreePort.find()
-        let result = try serve(
-            "--listen", "127.0.0.1:0", "--database", "host=127.0.0.1 port=\(port) password=hush-hush connect_timeout=5")
+        let conninfo = "host=127.0.0.1 port=\(port) password=hush-hush connect_timeout=5"
+        let flag = try serve("--listen", "127.0.0.1:0", "--database", conninfo)
+        #expect(flag.status == 2 && flag.error.contains("IEUM_DATABASE_PASSWORD_FILE"), "\(flag)")
+        #expect(!flag.error.contains("hush-hush"))
+        let result = try Programs.run(
+            "ieumd", ["serve", "--listen", "127.0.0.1:0"], environment: ["IEUM_DATABASE_URL": conninfo])
         #expect(result.status == 4)
         #expect(result.output == "")
         #expect(result.error.contains("\(port)"))

@@ -49,7 +49,7 @@ private struct Export {
     private let device: SignedInDevice
     private let target: ExportTarget
     private let progress: (Int64) -> Void
-    private var checksum = SHA256()
+    private var writer = ExportWriter()
 
     init(_ device: SignedInDevice, _ target: ExportTarget, progress: @escaping (Int64) -> Void) {
         self.device = device
@@ -64,49 +64,35 @@ private struct Export {
             ExportLine.header(
                 .init(epoch: connection.greeting.epoch, player: device.identity.player, exported: .now)
             ).bytes)
-        var totals = ImportTotals(versions: 0, devices: 0, lastRevision: 0)
-        var written: Set<DeviceID> = []
+        var (lastRevision, purgedBefore): (Revision, Revision) = (0, 0)
         var isFirst = true
         var next: Revision? = 0
         while let since = next {
             let page = try connection.versions(VersionsQuery(.since(since), limit: 1_000, withStates: true))
             if isFirst {
                 // What is pushed from now on is for the next export.
-                (totals.lastRevision, totals.purgedBefore, isFirst) = (page.lastRevision, page.purgedBefore, false)
+                (lastRevision, purgedBefore, isFirst) = (page.lastRevision, page.purgedBefore, false)
             }
-            guard page.purgedBefore == totals.purgedBefore else {
+            guard page.purgedBefore == purgedBefore else {
                 throw Failure(
                     .unreachable, code: "pruned-meanwhile", "old versions were removed while they were read",
                     hint: "Export again.")
             }
-            for version in page.versions where version.detail.revision <= totals.lastRevision {
-                let author = version.detail.device
-                if written.insert(author).inserted {
-                    let entry = names[author]
-                    try add(
-                        .device(
-                            ImportedDevice(
-                                device: author, created: entry?.created ?? version.detail.received,
-                                name: entry?.name ?? "device")))
-                    totals.devices += 1
-                }
-                try add(.version(version))
-                totals.versions += 1
+            for version in page.versions where version.detail.revision <= lastRevision {
+                try target.write(
+                    writer.lines(of: version) { author in
+                        let entry = names[author]
+                        return ImportedDevice(
+                            device: author, created: entry?.created ?? version.detail.received,
+                            name: entry?.name ?? "device")
+                    })
             }
-            progress(totals.versions)
-            next = page.next.flatMap { $0 < totals.lastRevision ? $0 : nil }
+            progress(writer.versions)
+            next = page.next.flatMap { $0 < lastRevision ? $0 : nil }
         }
-        var end = ExportLine.End(totals: totals, checksum: "")
-        try add(.end(end))
-        end.checksum = checksum.hexDigest
-        try target.write(ExportLine.checksumPart(end.checksum))
+        let end = writer.end(lastRevision: lastRevision, purgedBefore: purgedBefore)
+        try target.write(ExportLine.end(end).bytes)
         try target.finish()
         return end
-    }
-
-    private mutating func add(_ line: ExportLine) throws {
-        let bytes = line.bytes
-        checksum.update(bytes)
-        try target.write(bytes)
     }
 }

@@ -123,7 +123,12 @@ struct ExportImportTests {
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: phone.folder.path).sorted() == ["games.jsonl", "home"])
         let lost = try phone.run("export", "--output", "/nowhere/games.jsonl")
-        #expect(lost.status == 1 && lost.talk.contains("/nowhere/.games.jsonl."), "\(lost)")
+        #expect(lost.status == 1 && lost.talk.contains("/nowhere/games.jsonl cannot be written"), "\(lost)")
+        // What is no file is not replaced by one.
+        let pipe = phone.folder.appendingPathComponent("pipe").path
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let refused = try phone.run("export", "--output", pipe)
+        #expect(refused.status == 1 && refused.talk.contains("pipe cannot be written"), "\(refused)")
         // The checksum is one that anybody can make.
         let sum = try Programs.runInstalled([
             "bash", "-c", #"sed 1d "$1" | sed '$s/,"sha256".*//' | head -c -1 | sha256sum"#, "-", path,

@@ -129,6 +129,74 @@ struct PlayerLimitTests {
         }
     }
 
+    @Test(
+        "a line that comes slowly and steadily is taken, however long that is; one that never ends buys no time for ever"
+    )
+    func slowUpload() async throws {
+        try await aside {
+            let house = try House([
+                "--line-timeout", "3", "--min-line-rate", "1000", "--max-line", "40000", "--idle-timeout", "60",
+            ])
+            let (uploading, token) = try newPlayer(house.daemon)
+            let endless = try RawClient(port: house.daemon.port)
+            #expect(try endless.ask("LOGIN \(token)").hasPrefix("OK "))
+            let begin = ContinuousClock.now
+            try uploading.send("PUSH g x base=0 \"".utf8)
+            // 30,000 bytes at 3,000 a second; beside it, at the same pace, a line that is too long and does not end.
+            for _ in 0..<100 {
+                try uploading.send([UInt8](repeating: 0x78, count: 300))
+                try? endless.send([UInt8](repeating: 0x78, count: 1_000))
+                usleep(100_000)
+            }
+            try uploading.send("\"\n".utf8)
+            #expect(try uploading.line()?.hasPrefix("OK outcome=created") == true)
+            #expect(ContinuousClock.now - begin > .seconds(9))
+            #expect(try endless.line()?.hasPrefix("ERR line-too-long") == true)
+            // At most as if it were as long as a line may be: 3 s and 40 s, from when it was too long.
+            while !endless.hasInput(within: 0.01), ContinuousClock.now - begin < .seconds(80) {
+                try? endless.send([UInt8](repeating: 0x78, count: 20_000))
+                usleep(50_000)
+            }
+            #expect(try endless.line()?.hasPrefix("* BYE reason=line-timeout") == true)
+        }
+    }
+
+    @Test(
+        "what makes no push has rates of its own: one that is used up is told, by whatever device, and leaves the others",
+        arguments: [
+            ("--renames-per-player", "RENAME"), ("--revocations-per-player", "REVOKE"),
+            ("--rotations-per-player", "ROTATE"), ("--pairing-codes-per-player", "PAIR"),
+        ])
+    func deviceChanges(option: String, verb: String) throws {
+        let house = try House([option, "1/h:3"])
+        let daemon = house.daemon
+        let (client, token) = try newPlayer(daemon)
+        let second = try RawClient(port: daemon.port)
+        let signIn = fields(try second.ask("LOGIN \(token)"))
+        let device = try #require(signIn["device"])
+        // Each is one that does no harm here.
+        let lines = [
+            "RENAME": "RENAME \(device) name=phone", "REVOKE": "REVOKE 3f2a9c01-7d5e-4c2b-9a41-0b6f3d2e8c17",
+            "ROTATE": "ROTATE", "PAIR": "PAIR",
+        ]
+        let line = try #require(lines[verb])
+        for client in [client, second, client] {
+            let answer = try client.ask(line)
+            #expect(answer.hasPrefix("OK") || answer.hasPrefix("ERR no-such-device"), "\(answer)")
+        }
+        for client in [client, second] {
+            let answer = try client.ask(line)
+            #expect(answer.hasPrefix("ERR rate-limited retry-after="), "\(answer)")
+            #expect((fields(answer)["retry-after"].flatMap { Double($0) } ?? 0) > 1_000, "\(answer)")
+        }
+        for (other, line) in lines where other != verb {
+            #expect(try !client.ask(line).hasPrefix("ERR rate-limited"), "\(line)")
+        }
+        #expect(try client.ask("PUSH g x base=0 {}").hasPrefix("OK "))
+        let other = try newPlayer(daemon).client
+        #expect(try !other.ask(line).hasPrefix("ERR rate-limited"))
+    }
+
     @Test("before signing in a long line is refused and forgotten; right behind the sign-in it is taken")
     func strangersLines() throws {
         let house = try House([])

@@ -2,30 +2,7 @@ import Foundation
 import IeumClient
 import Wire
 
-/// One line of an exported history. Source: Documentation/history.md, "Export and import".
-///
-/// The members stand in a fixed order, a version's state last and byte for byte as it was pushed. So a file that was
-/// exported again is the same, and a line can be read without its state being looked into.
-enum ExportLine {
-    case header(Header)
-    case device(ImportedDevice)
-    case version(VersionEntry)
-    case end(End)
-
-    /// The first line: where it came from.
-    struct Header {
-        var epoch: UUID
-        var player: PlayerID
-        var exported: Timestamp
-    }
-
-    /// The last line: what there must be.
-    struct End {
-        var totals: ImportTotals
-        /// SHA-256 of everything behind the first line, up to this line's `,"sha256"`.
-        var checksum: String
-    }
-
+extension ExportLine {
     /// Why a line is none.
     struct Problem: Error {
         /// A stable name.
@@ -34,53 +11,7 @@ enum ExportLine {
         var message: String
     }
 
-    /// The version of the format.
-    static let format: Int64 = 1
     private static let stateMark = Array(#","state":"#.utf8)
-    private static let checksumMark = Array(#","sha256":""#.utf8)
-
-    // MARK: Printing
-
-    /// The line, its line feed included; of an end up to its checksum.
-    var bytes: [UInt8] {
-        switch self {
-        case .header(let header):
-            return JSONText.object([
-                ("ieum", .string("history")), ("format", .integer(Self.format)),
-                ("epoch", .string(header.epoch.uuidString.lowercased())),
-                ("player", .string(header.player.description)), ("exported", .time(header.exported)),
-            ]).line
-        case .device(let device):
-            return JSONText.object([
-                ("device", .string(device.device.description)), ("name", .string(device.name)),
-                ("created", .time(device.created)),
-            ]).line
-        case .version(let version):
-            let detail = version.detail
-            return JSONText.object([
-                ("revision", .integer(detail.revision)), ("collection", .string(version.game.collection)),
-                ("id", .string(version.game.id)), ("outcome", .string(detail.outcome.rawValue)),
-                ("saved", .time(detail.saved)), ("stamp", .time(detail.stamp)), ("received", .time(detail.received)),
-                ("device", .string(detail.device.description)), ("base", .number(detail.base)),
-                ("rival", .number(detail.rival)), ("schema", .integer(Int64(detail.schema))),
-                ("deleted", .boolean(detail.isTombstone)), ("state", .state(version.state)),
-            ]).line
-        case .end(let end):
-            return Array(
-                JSONText.object([
-                    ("end", .string("history")), ("versions", .integer(end.totals.versions)),
-                    ("devices", .integer(end.totals.devices)), ("lastRevision", .integer(end.totals.lastRevision)),
-                    ("purgedBefore", .integer(end.totals.purgedBefore)),
-                ]).line.dropLast(2))
-        }
-    }
-
-    /// What an end's line goes on with.
-    static func checksumPart(_ checksum: String) -> [UInt8] {
-        checksumMark + Array("\(checksum)\"}\n".utf8)
-    }
-
-    // MARK: Reading
 
     /// Reads a line without its line feed.
     init(_ line: ArraySlice<UInt8>) throws(Problem) {
@@ -158,7 +89,9 @@ enum ExportLine {
     }
 
     /// Where the checksum's own part of an end line begins.
-    static func checksumStart(in line: ArraySlice<UInt8>) -> Int? { line.range(of: checksumMark)?.lowerBound }
+    static func checksumStart(in line: ArraySlice<UInt8>) -> Int? {
+        line.range(of: Array(checksumMark.description.utf8))?.lowerBound
+    }
 }
 
 /// The members of a line, each to be asked for once.

@@ -1,15 +1,19 @@
 /// SHA-256 of bytes that come one after the other. Source: FIPS 180-4, sections 5.1.1, 5.3.3 and 6.2.
 ///
-/// This program links no library that has it: a checksum of a file of its own is not worth another dependency.
-struct SHA256 {
+/// This module and the players' program link no library that has it: the checksum of an export is not worth another
+/// dependency. Secrets are digested by OpenSSL.
+package struct SHA256 {
     private var state: [UInt32] = [
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
     ]
     private var block: [UInt8] = []
     private var count: UInt64 = 0
 
+    /// Begins with no bytes.
+    package init() {}
+
     /// Takes more bytes.
-    mutating func update(_ bytes: some Collection<UInt8>) {
+    package mutating func update(_ bytes: some Collection<UInt8>) {
         count &+= UInt64(bytes.count)
         block.append(contentsOf: bytes)
         let whole = block.count / 64 * 64
@@ -21,7 +25,7 @@ struct SHA256 {
     }
 
     /// The digest of what came so far, 64 hexadecimal digits in lower case.
-    var hexDigest: String {
+    package var hexDigest: String {
         var copy = self
         var padding: [UInt8] = [0x80]
         padding += [UInt8](repeating: 0, count: (119 - block.count) % 64)
