@@ -71,11 +71,22 @@ bench-quick: build ## the same in under two minutes
 	@script/install-dependencies --run
 	@$(bin)/ieum-bench --quick $(ARGS)
 
+.PHONY: hostile
+hostile: build ## short sessions, crowds and floods against a daemon, and a healthy client beside them
+	@script/install-dependencies --run
+	@$(bin)/ieum-bench --only hostile --json .build/hostile.json $(ARGS)
+
+.PHONY: sanitize
+sanitize: toolchain ## every test with address, leak and undefined-behaviour sanitizers
+	@script/install-dependencies --build --run --test
+	@SWIFT='$(SWIFT)' script/sanitize $(ARGS)
+
 SECONDS ?= 60
+TARGETS ?=
 .PHONY: fuzz
 fuzz: toolchain ## look for bytes that break a parser, SECONDS=60 for each
 	@script/install-dependencies --build
-	@SWIFT='$(SWIFT)' script/fuzz $(SECONDS)
+	@SWIFT='$(SWIFT)' script/fuzz $(SECONDS) $(TARGETS)
 
 .PHONY: docs
 docs: toolchain ## build the API documentation into .build/docs and check the links in Markdown files

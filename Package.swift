@@ -90,13 +90,21 @@ let package = Package(
 // libFuzzer brings a program's main function along, so there are its targets and what they read with, and nothing else,
 // when it is asked for: see script/fuzz.
 if Context.environment["IEUM_FUZZ"] != nil {
-    let fuzzed: [(name: String, modules: [Target.Dependency])] = [
-        ("fuzz-line", ["Wire"]), ("fuzz-session", ["Wire"]), ("fuzz-json", ["Wire", "IeumClient"]),
-        ("fuzz-sql", ["Migrator"]), ("fuzz-proxy", ["EventLoop"]),
+    // With what of a program or of a test's own parts is read by a target, too.
+    let fuzzed: [(name: String, modules: [Target.Dependency], sources: [String])] = [
+        ("fuzz-line", ["Wire"], []), ("fuzz-session", ["Wire"], []), ("fuzz-json", ["Wire", "IeumClient"], []),
+        ("fuzz-sql", ["Migrator"], []), ("fuzz-proxy", ["EventLoop"], []),
+        ("fuzz-sync", ["Wire", "IeumClient"], ["Tests/IeumClientTests/Sync/MemoryStorage.swift"]),
+        ("fuzz-home", ["Wire", "IeumClient"], []),
+        (
+            "fuzz-export", ["Wire", "IeumClient", "TerminalText"],
+            ["Sources/ieum/ExportLine.swift", "Sources/ieum/Output/JSONText.swift"]
+        ),
+        ("fuzz-terminal", ["TerminalText"], []),
     ]
     let modules = [
-        "CLibPQ", "CLibEvent", "COpenSSL", "CSQLite", "Arguments", "Wire", "EventLoop", "Postgres", "Migrator",
-        "IeumClient",
+        "CLibPQ", "CLibEvent", "COpenSSL", "CSQLite", "Arguments", "TerminalText", "Wire", "EventLoop", "Postgres",
+        "Migrator", "IeumClient",
     ]
     package.products = []
     package.targets.removeAll { !modules.contains($0.name) }
@@ -104,6 +112,7 @@ if Context.environment["IEUM_FUZZ"] != nil {
     for target in fuzzed {
         package.targets.append(
             .executableTarget(
-                name: target.name, dependencies: target.modules + ["FuzzSupport"], path: "Tests/Fuzz/\(target.name)"))
+                name: target.name, dependencies: target.modules + ["FuzzSupport"], path: ".",
+                sources: ["Tests/Fuzz/\(target.name)"] + target.sources))
     }
 }

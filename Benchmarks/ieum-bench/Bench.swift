@@ -6,6 +6,8 @@ enum Bench {
     /// Runs the program.
     /// - Returns: its exit code.
     static func main(_ arguments: [String]) -> Int32 {
+        // A process of our own for the measures of `hostile`.
+        if arguments.first == "flood" { return Attacker.main(Array(arguments.dropFirst())) }
         do {
             let parsed = try ParsedArguments(
                 arguments, of: BenchOptions.spec, environment: environmentValue("TMPDIR").map { ["TMPDIR": $0] } ?? [:])
@@ -30,10 +32,14 @@ enum Bench {
     private static func run(_ options: BenchOptions) throws {
         var plan = options.plan
         // A connection takes a descriptor on either side, here and in the daemon.
-        let files = Machine.raiseFileLimit(to: 32_768)
+        let files = Machine.raiseFileLimit(to: 65_536)
         if plan.watchers > files - 1_000 {
             plan.watchers = max(files - 1_000, 1)
             writeError("ieum-bench: only \(files) open files are allowed: \(plan.watchers) watching connections\n")
+        }
+        if plan.hostile.crowd > files - 100 {
+            plan.hostile.crowd = max(files - 100, 100)
+            writeError("ieum-bench: only \(files) open files are allowed: a crowd of \(plan.hostile.crowd)\n")
         }
         let progress = Progress()
         var figures = Figures()
@@ -75,6 +81,10 @@ enum Bench {
         case .idle: try IdleMeasure(setting).run(into: &figures)
         case .stored: try StoredMeasure(setting).run(into: &figures)
         case .client: try ClientMeasure(setting).run(into: &figures)
+        case .hostile: try HostileMeasure(setting).run(into: &figures)
+        case .soak: try SoakMeasure(setting).run(into: &figures)
+        case .crowd: try CrowdMeasure(setting).run(into: &figures)
+        case .floods: try FloodMeasure(setting).run(into: &figures)
         }
     }
 

@@ -12,6 +12,12 @@ struct BenchOptions {
     /// The parts of a run, in order.
     enum Part: String, CaseIterable {
         case push, tls, pull, notice, idle, stored, client
+        /// Not about speed, so only when asked for: all of the three behind it.
+        case hostile
+        case soak, crowd, floods
+
+        /// What is measured when nothing is said.
+        static let usual: [Part] = [.push, .tls, .pull, .notice, .idle, .stored, .client]
     }
 
     static let spec = CommandSpec(
@@ -35,7 +41,7 @@ struct BenchOptions {
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         plan = arguments.flag("quick") ? .quick : .full
-        parts = Part.allCases
+        parts = Part.usual
         if let only = arguments.string("only") {
             parts = []
             for name in only.split(separator: ",") {

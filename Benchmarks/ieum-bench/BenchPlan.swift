@@ -24,6 +24,8 @@ struct BenchPlan {
     var clientRounds: Int
     var clientSaves: Int
     var clientColdReads: Int
+    /// What is done to a daemon by those who mean no good.
+    var hostile: HostilePlan
 
     /// Players on either side of the ratios, each with so many games.
     let players = 512
@@ -37,11 +39,13 @@ struct BenchPlan {
     static let full = BenchPlan(
         rounds: 5, yardstickSeconds: 10, push: (.seconds(2), .seconds(10)), otherPush: (.seconds(1), .seconds(6)),
         pullRounds: 5, pullSeconds: 3, idleNotices: 2_000, busyNotices: .seconds(5), watchers: 10_000,
-        storedVersionsPerGame: 98, storedRounds: 5, clientRounds: 5, clientSaves: 2_000, clientColdReads: 100)
+        storedVersionsPerGame: 98, storedRounds: 5, clientRounds: 5, clientSaves: 2_000, clientColdReads: 100,
+        hostile: .full)
 
     /// `make bench-quick`.
     static let quick = BenchPlan(
         rounds: 2, yardstickSeconds: 3, push: (.seconds(1), .seconds(3)), otherPush: (.milliseconds(500), .seconds(2)),
         pullRounds: 2, pullSeconds: 1, idleNotices: 300, busyNotices: .seconds(2), watchers: 10_000,
-        storedVersionsPerGame: 10, storedRounds: 2, clientRounds: 2, clientSaves: 500, clientColdReads: 30)
+        storedVersionsPerGame: 10, storedRounds: 2, clientRounds: 2, clientSaves: 500, clientColdReads: 30,
+        hostile: .quick)
 }

@@ -11,7 +11,6 @@ struct AttentionQueue {
 
     mutating func append(_ connection: Connection) {
         let link = Unmanaged.passUnretained(connection)
-        connection.isQueued = true
         connection.previousInQueue = last
         connection.nextInQueue = nil
         if let last { last._withUnsafeGuaranteedRef { $0.nextInQueue = link } } else { first = link }
@@ -32,7 +31,6 @@ struct AttentionQueue {
         if let next { next._withUnsafeGuaranteedRef { $0.previousInQueue = previous } } else { last = previous }
         connection.previousInQueue = nil
         connection.nextInQueue = nil
-        connection.isQueued = false
         count -= 1
     }
 }

@@ -2,8 +2,9 @@ import CLibEvent
 import Glibc
 
 extension Connection {
-    /// How many lines are delivered before the other connections get their turn.
-    static let maxLinesPerTurn = 128
+    /// How many lines are delivered as they come, and how many at a time of those that are behind them: whoever sends more
+    /// waits until the others had their turn.
+    static let maxLinesAtOnce = (first: 8, further: 16)
 
     /// The most bytes of a line, its terminator not counted; a change counts from the next piece that arrives.
     public var maxLineBytes: Int {
@@ -58,17 +59,17 @@ extension Connection {
         if phase == .finishing || phase == .lingering { return discardInput() }
         // Only now, when more has come, is the socket taken out of epoll: a short pause costs no system call.
         guard mayDeliver, !wantsDelivery else { return setReading(false) }
-        deliver()
+        deliver(atMost: Self.maxLinesAtOnce.first)
     }
 
     /// Delivers buffered lines, and the end of the input behind them.
-    func deliver() {
+    func deliver(atMost portion: Int = maxLinesAtOnce.further) {
         wantsDelivery = false
         guard mayDeliver, !isDelivering, let transport else { return }
         guard let delegate else { return end(.closed) }
         if transport.tls != nil, !unseal(transport) { return }
         isDelivering = true
-        let isUsedUp = deliverLines(from: transport.input, to: delegate)
+        let isUsedUp = deliverLines(from: transport.input, to: delegate, atMost: portion)
         isDelivering = false
         switch phase {
         case .ended: return transport.free()  // closed by the delegate
@@ -79,7 +80,7 @@ extension Connection {
         if !isUsedUp {
             wantsDelivery = true
             setReading(false)
-            wantAttention()
+            wantMoreTime()
         } else if hasInputEnded, let truncation {
             end(.insecure(truncation))
         } else if hasInputEnded {
@@ -90,8 +91,10 @@ extension Connection {
     }
 
     /// - Returns: whether all lines were delivered; false as well when the delegate made it stop.
-    private func deliverLines(from input: OpaquePointer, to delegate: any ConnectionDelegate) -> Bool {
-        var portion = Self.maxLinesPerTurn
+    private func deliverLines(
+        from input: OpaquePointer, to delegate: any ConnectionDelegate, atMost count: Int
+    ) -> Bool {
+        var portion = count
         while mayDeliver {
             // The first stretch of memory in the buffer; asking for as much as it has moves nothing.
             let count = evbuffer_get_contiguous_space(input)

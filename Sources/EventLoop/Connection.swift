@@ -108,7 +108,10 @@ public final class Connection {
     // Unretained is right: deinit takes the connection out of the queue.
     var nextInQueue: Unmanaged<Connection>?
     var previousInQueue: Unmanaged<Connection>?
-    var isQueued = false
+    var queue = Queue.none
+
+    /// Which of the loop's queues the connection stands in.
+    enum Queue { case none, attention, greedy }
 
     /// Takes over a socket. Nothing is read before ``start(delegate:)``.
     ///
@@ -139,7 +142,7 @@ public final class Connection {
     }
 
     deinit {
-        if isQueued { loop?.attention.remove(self) }
+        leaveQueue()
         transport?.shutDown()
         transport?.free()
     }
@@ -235,7 +238,7 @@ public final class Connection {
     private func tearDown() {
         phase = .ended
         timer = nil
-        if isQueued { loop?.attention.remove(self) }
+        leaveQueue()
         transport?.shutDown()
         // Inside lineReceived the line still lies in the buffer; `deliver` frees it then.
         if !isDelivering { transport?.free() }
@@ -245,11 +248,31 @@ public final class Connection {
     }
 
     func wantAttention() {
-        if !isQueued { loop?.attention.append(self) }
+        guard queue == .none, let loop else { return }
+        queue = .attention
+        loop.attention.append(self)
+    }
+
+    /// More lines have come than are taken at once: the rest is for when the turn has seen to the others.
+    func wantMoreTime() {
+        guard queue != .greedy, let loop else { return }
+        leaveQueue()
+        queue = .greedy
+        loop.greedy.append(self)
+    }
+
+    private func leaveQueue() {
+        switch queue {
+        case .none: return
+        case .attention: loop?.attention.remove(self)
+        case .greedy: loop?.greedy.remove(self)
+        }
+        queue = .none
     }
 
     /// The loop's turn ends: delivers what waits, then sends what has gathered.
     func attend() {
+        queue = .none
         if let failure { return end(failure) }
         if wantsDelivery { deliver() }
         flush()

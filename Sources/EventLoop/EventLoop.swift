@@ -8,7 +8,8 @@ import Glibc
 ///
 /// The objects keep their loop alive; the loop keeps none of them (except, for the moment, a ``Connection`` that is
 /// being flushed or closed). One turn of the loop is: wait for events and run their callbacks, run the deferred
-/// work, send what the connections have gathered.
+/// work, send what the connections have gathered; then go on, for ``greedyTime`` at most, with those that sent more lines
+/// than are taken at once. So whoever sends little waits for a short turn only, however many send much.
 ///
 /// Creating a loop makes the process ignore `SIGPIPE`, so that writing to a peer that left is an error and no death.
 public final class EventLoop {
@@ -24,6 +25,10 @@ public final class EventLoop {
 
     /// Connections with output to send or lines to deliver.
     var attention = AttentionQueue()
+    /// Connections that sent more lines than are taken at once: they share what time a turn has for them.
+    var greedy = AttentionQueue()
+    /// How long a turn goes on with those, and how long it accepts new ones, when others may be waiting.
+    static let greedyTime = Duration.microseconds(200)
     /// Connections that were closed by their owner and still have to tell so. They hold no loop, so this is no cycle.
     var endings: [Connection] = []
 
@@ -101,7 +106,7 @@ public final class EventLoop {
     }
 
     private func turn() {
-        let mayBlock = deferredWork.isEmpty && attention.isEmpty && endings.isEmpty
+        let mayBlock = deferredWork.isEmpty && attention.isEmpty && greedy.isEmpty && endings.isEmpty
         let status = event_base_loop(base, mayBlock ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK)
         precondition(status >= 0, "event_base_loop failed: \(EventLoopError(call: "event_base_loop"))")
         runDeferredWork()
@@ -116,6 +121,12 @@ public final class EventLoop {
             connection.attend()
             count -= 1
         }
+        guard !greedy.isEmpty else { return }
+        let end = now + Self.greedyTime
+        repeat {
+            guard let connection = greedy.popFirst() else { return }
+            connection.attend()
+        } while now < end
     }
 
     private func tellEndings() {

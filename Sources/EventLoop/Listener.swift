@@ -11,7 +11,7 @@ public final class Listener {
     public struct Options: Sendable {
         /// How many connections may wait to be accepted; the system caps it (`net.core.somaxconn`).
         public var backlog: Int32 = 1024
-        /// How many are accepted in one turn of the loop before others get theirs.
+        /// How many are accepted in one turn of the loop before others get theirs; fewer, when they take their time.
         public var maxAcceptsPerTurn = 64
         /// How long accepting rests when descriptors or memory ran out.
         public var pauseOnShortage: Duration = .milliseconds(100)
@@ -110,8 +110,9 @@ public final class Listener {
     }
 
     private func acceptSome() {
-        for _ in 0..<options.maxAcceptsPerTurn {
-            guard !isClosed, !isPaused else { return }
+        let end = loop.now + EventLoop.greedyTime
+        for number in 0..<options.maxAcceptsPerTurn {
+            guard !isClosed, !isPaused, number == 0 || loop.now < end else { return }
             let (socket, peer) = Self.accept(descriptor)
             if socket >= 0 {
                 guard let peer else {

@@ -55,7 +55,7 @@ final class Accounts {
         parameters.append(token.device.uuid)
         let digest = Secrets.sha256(token.secret)
         parameters.append(digest)
-        pool.execute(Self.login, parameters, isRepeatable: true) { [weak self] result in
+        pool.execute(Self.login, parameters, isRepeatable: true, isStrangers: true) { [weak self] result in
             let finding: Result<Finding, WireError> = result.answer { rows throws(DatabaseError) in
                 .success(try Self.look(rows, token))
             }
@@ -87,7 +87,7 @@ final class Accounts {
         parameters.append(token.player.uuid)
         parameters.append(token.device.uuid)
         parameters.append(digest)
-        pool.execute(Self.beginToken, parameters, isRepeatable: true) { [weak self] result in
+        pool.execute(Self.beginToken, parameters, isRepeatable: true, isStrangers: true) { [weak self] result in
             if case .failure(let error) = result {
                 return session.signInFinished(request, .failure(error.wireError))
             }
@@ -118,7 +118,7 @@ final class Accounts {
             parameters.append(Secrets.sha256(redeemed.canonical))
         }
         let statement = redeemed == nil ? Self.register : Self.registerByInvite
-        pool.execute(statement, parameters, isRepeatable: true) { [server] result in
+        pool.execute(statement, parameters, isRepeatable: true, isStrangers: true) { [server] result in
             session.signInFinished(
                 request,
                 result.answer { rows throws(DatabaseError) in
@@ -174,7 +174,7 @@ final class Accounts {
         parameters.append(name ?? "device")
         parameters.append(Secrets.sha256(draft.secret))
         // Not repeated: a code that was used up by an answer that was lost is gone.
-        pool.execute(Self.redeemCode, parameters, isRepeatable: false) { result in
+        pool.execute(Self.redeemCode, parameters, isRepeatable: false, isStrangers: true) { result in
             session.signInFinished(
                 request,
                 result.answer { rows throws(DatabaseError) in

@@ -17,6 +17,7 @@ final class DatabasePool {
         /// The player whose rows a read sees; nil: no read of tables.
         let player: ParameterList?
         let isRepeatable: Bool
+        let isStrangers: Bool
         let deadline: ContinuousClock.Instant
         let completion: Completion
     }
@@ -41,6 +42,8 @@ final class DatabasePool {
     private let log: Log
     private var underWay: [Int]
     private var waiting = FIFO<Request>()
+    private var strangers = FIFO<Request>()
+    private var strangersUnderWay = 0
     private var sweep: EventLoop.Timer?
 
     init(loop: EventLoop, links: [DatabaseLink], timeout: Duration, log: Log) {
@@ -62,14 +65,18 @@ final class DatabasePool {
 
     /// Runs a statement and calls back once.
     ///
-    /// - Parameter isRepeatable: running it twice is the same as running it once.
+    /// - Parameters:
+    ///   - isRepeatable: running it twice is the same as running it once.
+    ///   - isStrangers: for somebody who is not signed in: it waits behind those who are, but for one, and there is one
+    ///     under way for each connection at most.
     func execute(
-        _ statement: Statement, _ parameters: ParameterList, isRepeatable: Bool, _ completion: @escaping Completion
+        _ statement: Statement, _ parameters: ParameterList, isRepeatable: Bool, isStrangers: Bool = false,
+        _ completion: @escaping Completion
     ) {
         take(
             Request(
                 statement: statement, parameters: parameters, player: nil, isRepeatable: isRepeatable,
-                deadline: loop.now + timeout, completion: completion))
+                isStrangers: isStrangers, deadline: loop.now + timeout, completion: completion))
     }
 
     /// Reads what there is of a player, and can see nothing of others; calls back once.
@@ -81,16 +88,24 @@ final class DatabasePool {
         take(
             Request(
                 statement: statement, parameters: parameters, player: claimed, isRepeatable: true,
-                deadline: loop.now + timeout, completion: completion))
+                isStrangers: false, deadline: loop.now + timeout, completion: completion))
     }
 
     private func take(_ request: Request) {
-        if waiting.isEmpty, let index = freest() {
+        let isStrangers = request.isStrangers
+        if waiting.isEmpty, !isStrangers || mayServeStrangers && strangers.isEmpty, let index = freest() {
             send(request, over: index)
         } else {
-            waiting.append(request)
-            startSweep()
+            wait(request)
         }
+    }
+
+    /// A flood of sign-ins is not to keep the database from its work: what it cannot do beside that waits.
+    private var mayServeStrangers: Bool { strangersUnderWay < links.count }
+
+    private func wait(_ request: Request) {
+        if request.isStrangers { strangers.append(request) } else { waiting.append(request) }
+        startSweep()
     }
 
     private func freest() -> Int? {
@@ -102,16 +117,17 @@ final class DatabasePool {
     }
 
     private func send(_ request: Request, over index: Int) {
-        guard let connection = links[index].connection else { return waiting.append(request) }
+        guard let connection = links[index].connection else { return wait(request) }
         underWay[index] += 1
+        if request.isStrangers { strangersUnderWay += 1 }
         let answered: Completion = { [weak self] result in
             guard let self else { return request.completion(result) }
             underWay[index] -= 1
+            if request.isStrangers { strangersUnderWay -= 1 }
             if case .failure(let error) = result, error.isRetryable, request.isRepeatable,
                 loop.now < request.deadline
             {
-                waiting.append(request)
-                startSweep()
+                wait(request)
             } else {
                 if case .failure(let error) = result, !error.isRetryable {
                     log(.error, "request-failed", ["statement": request.statement.name, "error": error])
@@ -129,7 +145,16 @@ final class DatabasePool {
     }
 
     private func sendWaiting() {
-        while !waiting.isEmpty, let index = freest(), let request = waiting.popFirst() { send(request, over: index) }
+        while let index = freest() {
+            // One of theirs goes before all others, so that a flood of those who are signed in keeps nobody out.
+            if strangersUnderWay == 0 || waiting.isEmpty && mayServeStrangers, let request = strangers.popFirst() {
+                send(request, over: index)
+            } else if let request = waiting.popFirst() {
+                send(request, over: index)
+            } else {
+                return
+            }
+        }
     }
 
     private func startSweep() {
@@ -141,11 +166,13 @@ final class DatabasePool {
 
     private func expire() {
         let now = loop.now
-        for request in waiting.removeAll(where: { $0.deadline <= now }) {
+        let expired =
+            waiting.removeAll { $0.deadline <= now } + strangers.removeAll { $0.deadline <= now }
+        for request in expired {
             request.completion(.failure(DatabaseError(.timeout, "no database connection was ready in time")))
         }
         sendWaiting()
-        if waiting.isEmpty { sweep = nil }
+        if waiting.isEmpty, strangers.isEmpty { sweep = nil }
     }
 }
 

@@ -86,6 +86,9 @@ struct PushQueue {
         count += 1
     }
 
+    /// The most rows that one player has in a batch, so that nobody waits for long behind somebody who pushes much.
+    static let maxRowsPerPlayer = 64
+
     /// Takes the next batch, sorted by player, with at most one push of a game.
     ///
     /// A second push of a game waits for a later batch, and so does all that its player sent after it.
@@ -162,6 +165,7 @@ struct PushQueue {
         guard let index = waiting.index(forKey: player) else { return true }
         let start = batch.count
         var games: Set<GameKey> = []
+        let maxRows = min(maxRows, start + Self.maxRowsPerPlayer)
         while let next = waiting.values[index].first, batch.count < maxRows, bytes < maxBytes || batch.isEmpty {
             // A lone push is the common case and needs no set.
             if batch.count > start {

@@ -104,12 +104,9 @@ public final class SyncServer {
     /// Whether a connection for requests is there.
     var isDatabaseReady: Bool { pool.isReady }
 
-    /// Opens the database connections and the ports.
+    /// Opens the ports and the database connections.
     public func start() throws(EventLoopError) {
-        pool.start()
-        for lane in lanes { lane.start() }
-        sessionEnds = SessionEnds(server: self, link: feedLink, pool: pool)
-        feed = ChangeFeed(server: self, link: feedLink)
+        // The ports first: where one is taken, nothing else was begun. Nobody is accepted before the loop runs.
         var options = Listener.Options()
         options.backlog = 4096
         let (host, port) = (configuration.host, configuration.port)
@@ -127,6 +124,10 @@ public final class SyncServer {
                 throw error.listening(on: metrics.host, metrics.port)
             }
         }
+        pool.start()
+        for lane in lanes { lane.start() }
+        sessionEnds = SessionEnds(server: self, link: feedLink, pool: pool)
+        feed = ChangeFeed(server: self, link: feedLink)
         certificateTimer = tls.map { watchCertificate($0) }
         sweepTimer = EventLoop.Timer(on: loop, after: sweepInterval, every: sweepInterval) { [weak self] in
             self?.sweepSessions()

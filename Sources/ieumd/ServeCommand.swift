@@ -164,7 +164,12 @@ struct ServeCommand {
         setrlimit(resource, &limit)
         let wanted = configuration.limits.maxConnections + 64
         guard limit.rlim_cur < rlim_t(wanted) else { return }
-        log(.warning, "few-descriptors", ["limit": limit.rlim_cur, "wanted": wanted])
+        log(
+            .warning, "few-descriptors",
+            [
+                "limit": limit.rlim_cur, "wanted": wanted, "max-connections": configuration.limits.maxConnections,
+                "hint": "who comes beyond is hung up on: raise it (ulimit -n, LimitNOFILE) or lower --max-connections",
+            ])
     }
 }
 

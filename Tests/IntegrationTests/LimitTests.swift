@@ -59,7 +59,8 @@ struct LimitTests {
             }
         }
         try workers.join()
-        #expect(totals.current.busy > 0)
+        // With a sanitizer they may be slower than the daemon's answers.
+        #expect(totals.current.busy > 0 || Sanitizer.isActive)
         #expect(totals.current.stored == 8 * 40)
         // Each connection's read buffers, and a batch on its way, come to the accepted pushes.
         #expect(try residentBytes(daemon.processID) - before < 64 * Self.megabyte)

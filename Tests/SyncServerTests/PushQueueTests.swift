@@ -107,6 +107,21 @@ func bounds() throws {
     #expect(queue.isEmpty)
 }
 
+@Test("who pushes much has a bounded share of a batch: another's push is in the next one, and all comes in order")
+func shares() throws {
+    var maker = PushMaker()
+    var queue = PushQueue()
+    for game in 0..<200 { queue.append(try maker.make(player: 0, game: game)) }
+    #expect(queue.takeBatch(maxRows: 512, maxBytes: 1 << 20).count == PushQueue.maxRowsPerPlayer)
+    queue.append(try maker.make(player: 1, game: 0))
+    let next = queue.takeBatch(maxRows: 512, maxBytes: 1 << 20)
+    #expect(next.count == PushQueue.maxRowsPerPlayer + 1)
+    #expect(next.contains { $0.player == maker.players[1] })
+    var numbers: [Int64] = []
+    while !queue.isEmpty { numbers += queue.takeBatch(maxRows: 512, maxBytes: 1 << 20).compactMap(\.push.base) }
+    #expect(numbers == (129...200).map { Int64($0) })
+}
+
 @Test("only pushes that waited too long are taken out")
 func expires() throws {
     var maker = PushMaker()

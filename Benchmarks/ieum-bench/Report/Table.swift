@@ -20,32 +20,57 @@ struct Table {
         enum Bound { case atLeast(Double), atMost(Double), none }
     }
 
-    private static let targets: [Target] = [
-        Target(
-            label: "pushes/s, 512 connections, over single", key: "push_512_over_single", bound: .atLeast(1.5),
-            unit: "x"),
-        Target(
-            label: "pushes/s, 512 connections, over batch", key: "push_512_over_batch", bound: .atLeast(0.5), unit: "x"),
-        Target(label: "server CPU of a push over single's", key: "cpu_over_single", bound: .atMost(0.7), unit: "x"),
-        Target(
-            label: "pushes/s over TLS over plain TCP, 64 connections", key: "push_64_tls_over_plain",
-            bound: .atLeast(0.8),
-            unit: "x"),
-        Target(label: "pulls of 20 games over the database's", key: "pull_over_database", bound: .none, unit: "x"),
-        Target(label: "push cost, many versions over few", key: "push_cost_1m_over_1k", bound: .none, unit: "x"),
-        Target(
-            label: "memory of an idle watching connection", key: "idle_rss_bytes_per_connection", bound: .atMost(3),
-            unit: "KiB", scale: 1.0 / 1_024),
-        Target(label: "notice after the push's reply, p99", key: "notice_p99_ms", bound: .atMost(3), unit: "ms"),
-        Target(
-            label: "save on the device over SQLite's upsert", key: "client_save_over_sqlite", bound: .atMost(1.5),
-            unit: "x"
-        ),
-        Target(
-            label: "cold latest over SQLite's", key: "client_latest_over_sqlite", bound: .none, unit: "x"),
-        Target(
-            label: "10,000 pulled games over SQLite's", key: "client_pulled_over_sqlite", bound: .none, unit: "x"),
-    ]
+    private static let targets: [Target] =
+        [
+            Target(
+                label: "pushes/s, 512 connections, over single", key: "push_512_over_single", bound: .atLeast(1.5),
+                unit: "x"),
+            Target(
+                label: "pushes/s, 512 connections, over batch", key: "push_512_over_batch", bound: .atLeast(0.5),
+                unit: "x"),
+            Target(label: "server CPU of a push over single's", key: "cpu_over_single", bound: .atMost(0.7), unit: "x"),
+            Target(
+                label: "pushes/s over TLS over plain TCP, 64 connections", key: "push_64_tls_over_plain",
+                bound: .atLeast(0.8),
+                unit: "x"),
+            Target(label: "pulls of 20 games over the database's", key: "pull_over_database", bound: .none, unit: "x"),
+            Target(label: "push cost, many versions over few", key: "push_cost_1m_over_1k", bound: .none, unit: "x"),
+            Target(
+                label: "memory of an idle watching connection", key: "idle_rss_bytes_per_connection", bound: .atMost(3),
+                unit: "KiB", scale: 1.0 / 1_024),
+            Target(label: "notice after the push's reply, p99", key: "notice_p99_ms", bound: .atMost(3), unit: "ms"),
+            Target(
+                label: "save on the device over SQLite's upsert", key: "client_save_over_sqlite", bound: .atMost(1.5),
+                unit: "x"
+            ),
+            Target(
+                label: "cold latest over SQLite's", key: "client_latest_over_sqlite", bound: .none, unit: "x"),
+            Target(
+                label: "10,000 pulled games over SQLite's", key: "client_pulled_over_sqlite", bound: .none, unit: "x"),
+            Target(
+                label: "memory that short sessions leave, last third", key: "soak_rss_growth_plain",
+                bound: .atMost(1_024),
+                unit: "KiB", scale: 1.0 / 1_024),
+            Target(
+                label: "the same over TLS", key: "soak_rss_growth_tls", bound: .atMost(1_024), unit: "KiB",
+                scale: 1.0 / 1_024),
+            Target(
+                label: "memory of a connection in a crowd", key: "crowd_rss_bytes_per_connection", bound: .atMost(3),
+                unit: "KiB", scale: 1.0 / 1_024),
+            Target(
+                label: "ping in a crowd over alone, p99", key: "crowd_ping_p99_over_alone", bound: .atMost(3), unit: "x"
+            ),
+            Target(
+                label: "push in a crowd over alone, p99", key: "crowd_push_p99_over_alone", bound: .atMost(3), unit: "x"
+            ),
+        ]
+        + Flood.allCases.flatMap { flood in
+            ["ping", "push"].map { command in
+                Target(
+                    label: "\(command) beside \(flood.rawValue) over quiet, p99",
+                    key: "flood_\(flood.key)_\(command)_p99_over_quiet", bound: .atMost(3), unit: "x")
+            }
+        }
 
     private static let facts: [(label: String, key: String, unit: String, scale: Double)] = [
         ("pushes/s, 1 connection", "push_1_per_s", "/s", 1),
@@ -81,6 +106,12 @@ struct Table {
         ("the same by SQLite", "sqlite_latest_cold_us", "µs", 1),
         ("10,000 pulled games, one observer", "client_pulled_10k_ms", "ms", 1),
         ("the same by SQLite, nobody told", "sqlite_pulled_10k_ms", "ms", 1),
+        ("ping in a crowd, p99", "crowd_ping_p99_ms", "ms", 1),
+        ("push in a crowd, p99", "crowd_push_p99_ms", "ms", 1),
+        ("ping beside garbage, quiet, p99", "flood_garbage_ping_quiet_p99_ms", "ms", 1),
+        ("ping beside garbage, p99", "flood_garbage_ping_p99_ms", "ms", 1),
+        ("push beside garbage, quiet, p99", "flood_garbage_push_quiet_p99_ms", "ms", 1),
+        ("push beside garbage, p99", "flood_garbage_push_p99_ms", "ms", 1),
         ("the machine: 8 KB forced to its disk", "forced_write_us", "µs", 1),
         ("the machine: load before, of others", "load_before", "", 1),
     ]

@@ -13,15 +13,16 @@ final class Daemon {
     ///   - program: the path of `ieumd`.
     ///   - log: the file that takes what it says on stderr.
     ///   - certificate: the files of its certificate and key; nil for plain TCP.
+    ///   - options: more for `ieumd serve`.
     init(
         _ conductor: Conductor, program: String, database: String, log: String,
-        certificate: (file: String, key: String)? = nil
+        certificate: (file: String, key: String)? = nil, options: [String] = []
     ) throws {
         tls = try certificate.map { _ in try SecureClient() }
         process = try ChildProcess(
             conductor,
             [program, "serve", "--listen", "127.0.0.1:0", "--metrics", "off", "--database", database]
-                + (certificate.map { ["--tls-cert", $0.file, "--tls-key", $0.key] } ?? []),
+                + (certificate.map { ["--tls-cert", $0.file, "--tls-key", $0.key] } ?? []) + options,
             log: log)
         let line = try process.firstLine(atMost: .seconds(60))
         guard line.hasPrefix("listening on "), let port = line.split(separator: ":").last.flatMap({ UInt16($0) }) else {

@@ -89,13 +89,16 @@ final class TestBed {
     /// - Parameters:
     ///   - isDurable: false for setting up only, when nothing is measured and nobody misses what a crash takes.
     ///   - isSecure: whether it speaks TLS, with a certificate of its own.
-    func startDaemon(on database: String, isDurable: Bool = true, isSecure: Bool = false) throws -> Daemon {
+    ///   - options: more for `ieumd serve`.
+    func startDaemon(
+        on database: String, isDurable: Bool = true, isSecure: Bool = false, options: [String] = []
+    ) throws -> Daemon {
         let log = "\(folder)/ieumd.log"
         let relaxation = isDurable ? "" : " options='-c synchronous_commit=off'"
         do {
             return try Daemon(
                 conductor, program: daemonProgram, database: try conninfo(database) + relaxation, log: log,
-                certificate: isSecure ? try makeCertificate() : nil)
+                certificate: isSecure ? try makeCertificate() : nil, options: options)
         } catch let error as BenchError {
             throw BenchError("\(error); the end of its log: \(Self.tail(of: log))")
         }

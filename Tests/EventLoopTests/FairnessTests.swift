@@ -1,0 +1,51 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import EventLoop
+
+@Suite("many that send much")
+struct FairnessTests {
+    @Test("let one that sends little wait for a short turn, and come to their own turns themselves")
+    func modestBesideGreedy() throws {
+        let loop = try EventLoop()
+        let greedy = try (0..<40).map { _ in try Link(loop: loop) }
+        let modest = try Link(loop: loop)
+        let lines = Box(0)
+        for link in greedy {
+            link.recorder.keepsLines = false
+            link.recorder.reaction = { _, _ in
+                lines.value += 1
+                // As long as a command takes.
+                let end = ContinuousClock.now + .microseconds(20)
+                while ContinuousClock.now < end {}
+            }
+            link.peer.send(String(repeating: "x\n", count: 2_000))
+        }
+        #expect(loop.run(until: { greedy.allSatisfy { $0.recorder.lineCount > 0 } }, timeout: .seconds(10)))
+        let waited = Box([Int]())
+        for round in 1...20 {
+            let before = lines.value
+            modest.peer.send("y\n")
+            #expect(loop.run(until: { modest.recorder.lineCount == round }, timeout: .seconds(10)))
+            waited.value.append(lines.value - before)
+        }
+        // A turn has time for a portion or a few, not for one of each.
+        #expect(waited.value.sorted()[18] <= 3 * Connection.maxLinesAtOnce.further, "\(waited.value)")
+        #expect(greedy.allSatisfy { $0.recorder.lineCount < 2_000 })
+        #expect(loop.run(until: { lines.value == 40 * 2_000 }, timeout: .seconds(30)), "all of theirs comes too")
+    }
+
+    @Test("share the time: none is done while another has hardly begun")
+    func greedyAmongThemselves() throws {
+        let loop = try EventLoop()
+        let greedy = try (0..<8).map { _ in try Link(loop: loop) }
+        for link in greedy {
+            link.recorder.keepsLines = false
+            link.peer.send(String(repeating: "x\n", count: 2_000))
+        }
+        #expect(loop.run(until: { greedy.contains { $0.recorder.lineCount >= 1_000 } }, timeout: .seconds(10)))
+        let counts = greedy.map(\.recorder.lineCount)
+        #expect((counts.min() ?? 0) >= 700, "\(counts)")
+    }
+}

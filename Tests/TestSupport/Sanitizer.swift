@@ -1,0 +1,9 @@
+import Foundation
+
+/// What `script/sanitize` builds into the tests and the programs that they start.
+public enum Sanitizer {
+    /// Whether there is one: then memory is taken for its own books too, and everything takes its time. What a test says of
+    /// memory is said without it.
+    public static let isActive =
+        ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains { ProcessInfo.processInfo.environment[$0] != nil }
+}
