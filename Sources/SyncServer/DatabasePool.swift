@@ -68,7 +68,7 @@ final class DatabasePool {
     /// - Parameters:
     ///   - isRepeatable: running it twice is the same as running it once.
     ///   - isStrangers: for somebody who is not signed in: it waits behind those who are, but for one, and there is one
-    ///     under way for each connection at most.
+    ///     under way for every other connection at most.
     func execute(
         _ statement: Statement, _ parameters: ParameterList, isRepeatable: Bool, isStrangers: Bool = false,
         _ completion: @escaping Completion
@@ -101,7 +101,7 @@ final class DatabasePool {
     }
 
     /// A flood of sign-ins is not to keep the database from its work: what it cannot do beside that waits.
-    private var mayServeStrangers: Bool { strangersUnderWay < links.count }
+    private var mayServeStrangers: Bool { strangersUnderWay < max(1, links.count / 2) }
 
     private func wait(_ request: Request) {
         if request.isStrangers { strangers.append(request) } else { waiting.append(request) }

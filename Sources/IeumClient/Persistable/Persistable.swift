@@ -20,6 +20,8 @@ import Foundation
 /// - Keys that the type does not know, written by a newer app, survive being loaded and saved.
 /// - `Date`: ISO 8601, UTC, to the microsecond. `Data`: base64. `Double.nan` and the infinities: the texts `NaN`,
 ///   `Infinity` and `-Infinity`. Integers are exact, beyond 2^53 too.
+/// - What a type encodes depends on its value alone: the text of a small value, such as a cell of a board, may be one that an
+///   earlier save of the process has written.
 /// - A state that cannot be read is a ``StoreError`` and stays as it is.
 ///
 /// A type that had a second one to be stored in, with ``init(persistedObject:)`` and ``persistedObject()``, keeps both: see

@@ -1,6 +1,8 @@
+import Synchronization
+
 /// A value of a few bytes without references, by its type and its bits: an enum without a payload, a struct of two of them.
 ///
-/// Two with the same bits are the same value, and write the same text, in one encoding.
+/// Two with the same bits are the same value.
 struct SmallValue: Equatable {
     fileprivate let type: ObjectIdentifier
     fileprivate let bits: UInt64
@@ -24,9 +26,10 @@ struct SmallValue: Equatable {
     }
 }
 
-/// The texts of small values that one encoding has met: a board of cells is some values many times.
+/// The texts of small values that this process has encoded: a board of cells is some values many times, in save after save.
 ///
-/// A table of a fixed size, from which nothing is removed; what finds no place in it is encoded each time.
+/// What a type writes depends on its value alone; one that breaks this rule, by a global setting say, is found out: in each
+/// encoding the first value of a type is encoded in any case, and all texts are forgotten where it says something else.
 struct SmallTexts {
     private typealias Place = (value: SmallValue?, start: Int32, end: Int32)
 
@@ -34,10 +37,48 @@ struct SmallTexts {
     private static let size = 128
     /// How far from its own place a value may stand.
     private static let reach = 8
+    private static let maxBytes = 32_768
     private var places: [Place] = []
     private(set) var bytes: [UInt8] = []
+    /// The types that were met in this encoding.
+    private var provenTypes: [ObjectIdentifier] = []
 
+    private static let shared = Mutex<SmallTexts?>(nil)
+
+    /// Those of earlier encodings; none while another thread has them.
+    static func take() -> SmallTexts {
+        shared.withLock { texts in
+            defer { texts = nil }
+            return texts ?? SmallTexts()
+        }
+    }
+
+    /// Keeps them for the next encoding.
+    consuming func putBack() {
+        provenTypes.removeAll(keepingCapacity: true)
+        let texts = self
+        Self.shared.withLock { $0 = texts }
+    }
+
+    /// The text of a value whose type was met in this encoding.
     func text(of value: SmallValue) -> Range<Int>? {
+        provenTypes.contains(value.type) ? find(value) : nil
+    }
+
+    /// Takes note of what a value was just encoded as.
+    mutating func learn(_ value: SmallValue, _ text: Range<Int>, of source: [UInt8]) {
+        if let known = find(value) {
+            let isSame = bytes[known].elementsEqual(source[text])
+            if !isSame { forget() }
+            if !provenTypes.contains(value.type) { provenTypes.append(value.type) }
+            if isSame { return }
+        } else if !provenTypes.contains(value.type) {
+            provenTypes.append(value.type)
+        }
+        remember(value, text, of: source)
+    }
+
+    private func find(_ value: SmallValue) -> Range<Int>? {
         guard !places.isEmpty else { return nil }
         let first = value.hash
         for step in 0..<UInt(Self.reach) {
@@ -48,17 +89,27 @@ struct SmallTexts {
         return nil
     }
 
-    mutating func remember(_ value: SmallValue, _ text: Range<Int>, of source: [UInt8]) {
+    private mutating func remember(_ value: SmallValue, _ text: Range<Int>, of source: [UInt8]) {
         // A small value may write a long text.
-        guard text.count <= 1_024, let start = Int32(exactly: bytes.count) else { return }
+        guard text.count <= 1_024 else { return }
+        if bytes.count + text.count > Self.maxBytes { forget() }
         if places.isEmpty { places = Array(repeating: (nil, 0, 0), count: Self.size) }
         let first = value.hash
         for step in 0..<UInt(Self.reach) {
             let index = Int(truncatingIfNeeded: (first &+ step) % UInt(Self.size))
             guard places[index].value == nil else { continue }
+            let start = bytes.count
             source.withUnsafeBufferPointer { bytes.append(contentsOf: UnsafeBufferPointer(rebasing: $0[text])) }
-            places[index] = (value, start, start + Int32(text.count))
+            places[index] = (value, Int32(truncatingIfNeeded: start), Int32(truncatingIfNeeded: bytes.count))
             return
         }
+        // Full: what is used now makes room for itself.
+        forget()
+        remember(value, text, of: source)
+    }
+
+    private mutating func forget() {
+        places = []
+        bytes.removeAll(keepingCapacity: true)
     }
 }

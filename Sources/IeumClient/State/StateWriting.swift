@@ -18,7 +18,7 @@ final class StateWriting {
     @exclusivity(unchecked) private var keepsTree = false
     @exclusivity(unchecked) private var idle: [EncodingSlot] = []
     @exclusivity(unchecked) private var scratch: [UInt8] = []
-    @exclusivity(unchecked) private var texts = SmallTexts()
+    @exclusivity(unchecked) private var texts = SmallTexts.take()
     /// The greatest depth of a value.
     @exclusivity(unchecked) private var deepest = 0
     /// Whether a text holds U+0000.
@@ -37,8 +37,11 @@ final class StateWriting {
     /// what else is checked was seen on the way.
     static func provenState(of value: some Encodable) throws -> (text: [UInt8], isProven: Bool) {
         let writing = StateWriting()
-        // Slots know the writing, too.
-        defer { writing.idle = [] }
+        defer {
+            // Slots know the writing, too.
+            writing.idle = []
+            writing.texts.putBack()
+        }
         guard let node = try writing.node(value, in: nil, .root) else {
             throw writing.trouble
                 ?? EncodingError.invalidValue(
@@ -132,7 +135,7 @@ final class StateWriting {
         slot.leave()
         idle.append(slot)
         guard let range else { return nil }
-        if let small, pathsRead == pathsBefore { texts.remember(small, range, of: bytes) }
+        if let small, pathsRead == pathsBefore { texts.learn(small, range, of: bytes) }
         return .text(range)
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import Wire
@@ -40,6 +41,47 @@ struct StateCodingTests {
                 Issue.record("\(pair.failing)\nis:     \(Self.text(ours))\nshould: \(Self.text(expected))")
                 return
             }
+        }
+    }
+
+    @Test("small values are written as they are now, however many there were before, and by whichever thread")
+    func smallValues() async throws {
+        struct Cell: Codable, Equatable {
+            var row: Int16
+            var column: Int16
+            var mark: Mood
+        }
+        enum Mood: Int8, Codable { case low = -1, high = 1 }
+        var random = SeededRandom(for: "small values")
+        let boards = (0..<300).map { _ in
+            (0..<Int.random(in: 0...90, using: &random)).map { _ in
+                let most: Int16 = Bool.random(using: &random) ? 3 : .max
+                return Cell(
+                    row: .random(in: 0...most, using: &random), column: .random(in: 0...most, using: &random),
+                    mark: Bool.random(using: &random) ? .low : .high)
+            }
+        }
+        let expected = try boards.map { try FoundationCoder.encode(["cells": $0]) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    for (board, text) in zip(boards, expected) {
+                        let state = try StateWriting.state(of: ["cells": board])
+                        #expect(state == text)
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    @Test("a type that writes something else from now on is believed")
+    func unsteadyType() throws {
+        for word in ["first", "second", "second", "third"] {
+            Unsteady.word.withLock { $0 = word }
+            #expect(
+                try StateWriting.state(of: ["list": [Unsteady.one, .other, .one, .other]])
+                    == Array("{\"list\":[\"\(word)\",\"other \(word)\",\"\(word)\",\"other \(word)\"]}".utf8))
         }
     }
 
@@ -202,6 +244,19 @@ struct StateCodingTests {
 }
 
 /// Lists in lists.
+/// Breaks the rule that what a type writes depends on its value alone.
+private enum Unsteady: Encodable {
+    case one, other
+
+    static let word = Mutex("")
+
+    func encode(to encoder: any Encoder) throws {
+        let word = Self.word.withLock { $0 }
+        var text = encoder.singleValueContainer()
+        try text.encode(self == .one ? word : "other \(word)")
+    }
+}
+
 private struct Lists: Codable {
     var depth: Int
 
