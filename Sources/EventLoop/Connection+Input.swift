@@ -5,6 +5,8 @@ extension Connection {
     /// How many lines are delivered as they come, and how many at a time of those that are behind them: whoever sends more
     /// waits until the others had their turn.
     static let maxLinesAtOnce = (first: 8, further: 16)
+    /// When a turn has taken so many lines as they came, each further connection has one line taken at once.
+    static let maxLinesOfTurn = 64
 
     /// The most bytes of a line, its terminator not counted; a change counts from the next piece that arrives.
     public var maxLineBytes: Int {
@@ -59,7 +61,8 @@ extension Connection {
         if phase == .finishing || phase == .lingering { return discardInput() }
         // Only now, when more has come, is the socket taken out of epoll: a short pause costs no system call.
         guard mayDeliver, !wantsDelivery else { return setReading(false) }
-        deliver(atMost: Self.maxLinesAtOnce.first)
+        let isTurnFull = (loop?.linesOfTurn ?? 0) >= Self.maxLinesOfTurn
+        deliver(atMost: isTurnFull ? 1 : Self.maxLinesAtOnce.first)
     }
 
     /// Delivers buffered lines, and the end of the input behind them.
@@ -101,6 +104,7 @@ extension Connection {
             guard count > 0, let start = evbuffer_pullup(input, count) else { return true }
             let chunk = UnsafeRawBufferPointer(start: start, count: count)
             var offset = 0
+            let before = portion
             while mayDeliver, portion > 0, let event = reader.next(in: chunk, at: &offset) {
                 portion -= 1
                 switch event {
@@ -111,6 +115,7 @@ extension Connection {
             }
             evbuffer_drain(input, offset)
             readBytes &+= offset
+            loop?.linesOfTurn += before - portion
             if portion == 0 { return evbuffer_get_length(input) == 0 }
         }
         return false

@@ -29,6 +29,8 @@ public final class EventLoop {
     var greedy = AttentionQueue()
     /// How long a turn goes on with those, and how long it accepts new ones, when others may be waiting.
     static let greedyTime = Duration.microseconds(200)
+    /// How many lines this turn has delivered.
+    var linesOfTurn = 0
     /// Connections that were closed by their owner and still have to tell so. They hold no loop, so this is no cycle.
     var endings: [Connection] = []
 
@@ -106,6 +108,7 @@ public final class EventLoop {
     }
 
     private func turn() {
+        linesOfTurn = 0
         let mayBlock = deferredWork.isEmpty && attention.isEmpty && greedy.isEmpty && endings.isEmpty
         let status = event_base_loop(base, mayBlock ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK)
         precondition(status >= 0, "event_base_loop failed: \(EventLoopError(call: "event_base_loop"))")
