@@ -98,7 +98,7 @@ if Context.environment["IEUM_FUZZ"] != nil {
         ("fuzz-home", ["Wire", "IeumClient"], []),
         (
             "fuzz-export", ["Wire", "IeumClient", "TerminalText"],
-            ["Sources/ieum/ExportLine.swift", "Sources/ieum/Output/JSONText.swift"]
+            ["Sources/ieum/ExportLine+Reading.swift", "Sources/ieum/Output/JSONText.swift"]
         ),
         ("fuzz-terminal", ["TerminalText"], []),
     ]

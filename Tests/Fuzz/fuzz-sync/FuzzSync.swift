@@ -220,7 +220,8 @@ private struct Talk {
         case .startOver(let epoch): core.stored(try storage.startOver(epoch: epoch), at: now)
         case .readErrands(let limit): core.errandsRead(try storage.errands(limit: limit), at: now)
         case .settle(let errand, let result): core.stored(try storage.settle(errand, result), at: now)
-        case .connect, .disconnect, .send, .setMaxLineBytes, .answer, .tell, .tellSignedOut, .finishWaiter: break
+        case .connect, .disconnect, .send, .setMaxLineBytes, .readToken, .answer, .tell, .tellSignedOut, .finishWaiter:
+            break
         }
     }
 
