@@ -24,6 +24,11 @@ extension String {
                 text.unicodeScalars.append(scalar)
                 continue
             }
+            if scalar == "\r" {
+                // No string may hold it as it is: it stands between the parts, where a blank says the same.
+                text += " "
+                continue
+            }
             for unit in String(scalar).utf16 {
                 let digits = String(unit, radix: 16)
                 text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

@@ -64,6 +64,7 @@ struct OutputTests {
         "a state shown on a terminal says the same, and steers nothing",
         arguments: [
             ("{\"a\":\"\u{202E}b\u{9B}2J\u{7F}\"}", "{\"a\":\"\\u202eb\\u009b2J\\u007f\"}"), ("[1,\n\t2]", "[1,\n\t2]"),
+            ("[1,\r\n2]\r", "[1, \n2] "),
             ("\"\u{E0001}\"", "\"\\udb40\\udc01\""), ("\"사람 👩‍👩‍👧\"", "\"사람 👩‍👩‍👧\""),
         ])
     func shownState(text: String, shown: String) throws {
