@@ -2,8 +2,9 @@ import Glibc
 
 /// A file that is there when it is whole, and not before.
 ///
-/// It is written without a name (`O_TMPFILE`), so that nothing is left of it whenever its writer ends. Where the file
-/// system cannot do that, it has a hidden name beside its own while it is written, which an end by SIGKILL leaves.
+/// It is written without a name (`O_TMPFILE`), so that nothing is left of it whenever its writer ends, but for the instant in
+/// which it takes another's place. Where the file system cannot do that, it has a hidden name beside its own while it is
+/// written, which an end by SIGKILL leaves.
 public final class FileDraft {
     /// Why the file cannot be written.
     public struct Failure: Error, Sendable {
@@ -22,16 +23,21 @@ public final class FileDraft {
     private let path: String
     private let folder: String
     private let isReplacing: Bool
+    private let isPrivate: Bool
     /// A name of the file's while it is not finished.
     private var hiddenName: String?
     private let descriptor: Int32
     private var buffer: [UInt8] = []
 
-    /// Begins a file that only its owner can read.
-    /// - Parameter isReplacing: whether it takes the place of a file that is there; otherwise that is a failure, at once.
-    public init(_ path: String, isReplacing: Bool) throws(Failure) {
+    /// Begins a file.
+    /// - Parameters:
+    ///   - isReplacing: whether it takes the place of a file that is there; otherwise that is a failure, at once.
+    ///   - isPrivate: whether only its owner can read it, whatever the umask; otherwise the umask says who can.
+    public init(_ path: String, isReplacing: Bool, isPrivate: Bool = true) throws(Failure) {
         self.path = path
         self.isReplacing = isReplacing
+        self.isPrivate = isPrivate
+        let mode: mode_t = isPrivate ? 0o600 : 0o666
         let slash = path.lastIndex(of: "/")
         folder = slash.map { String(path[...$0]) } ?? "./"
         var status = stat()
@@ -42,7 +48,7 @@ public final class FileDraft {
                 throw Failure(path: path, number: status.st_mode & S_IFMT == S_IFDIR ? EISDIR : EINVAL)
             }
         }
-        let unnamed = open(folder, Self.temporary | O_WRONLY | O_CLOEXEC, 0o600)
+        let unnamed = open(folder, Self.temporary | O_WRONLY | O_CLOEXEC, mode)
         if unnamed >= 0 {
             descriptor = unnamed
             return
@@ -50,7 +56,7 @@ public final class FileDraft {
         // What a file system without it answers; an old kernel takes it for an attempt to write to a folder.
         guard [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) else { throw Failure(path: path, number: errno) }
         let name = Self.hiddenName(of: path, folder)
-        descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        descriptor = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
         guard descriptor >= 0 else { throw Failure(path: path, number: errno) }
         hiddenName = name
     }
@@ -70,7 +76,9 @@ public final class FileDraft {
     /// All is written: it is brought to the disk, and the file takes its name.
     public func finish() throws(Failure) {
         try flush()
-        guard fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else { throw Failure(path: path, number: errno) }
+        guard !isPrivate || fchmod(descriptor, 0o600) == 0, fsync(descriptor) == 0 else {
+            throw Failure(path: path, number: errno)
+        }
         if isReplacing {
             let name = hiddenName ?? Self.hiddenName(of: path, folder)
             if hiddenName == nil { try link(to: name) }

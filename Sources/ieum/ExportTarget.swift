@@ -8,13 +8,9 @@ final class ExportTarget {
     private var buffer: [UInt8] = []
 
     /// Begins the file that is named; `-` is stdout.
-    init(_ path: String, _ output: Output) throws(Failure) {
+    init(_ path: String, _ output: Output) throws {
         self.output = output
-        do throws(FileDraft.Failure) {
-            draft = path == "-" ? nil : try FileDraft(path, isReplacing: true)
-        } catch {
-            throw Self.failure(error)
-        }
+        draft = path == "-" ? nil : try FileDraft(path, isReplacing: true)
     }
 
     /// Takes bytes; they are written when there are enough of them.
@@ -23,21 +19,17 @@ final class ExportTarget {
             buffer += bytes
             return buffer.count >= 262_144 ? try flush() : ()
         }
-        do throws(FileDraft.Failure) { try draft.write(bytes) } catch { throw Self.failure(error) }
+        try draft.write(bytes)
     }
 
     /// All is written: the file takes its name.
     func finish() throws {
         guard let draft else { return try flush() }
-        do throws(FileDraft.Failure) { try draft.finish() } catch { throw Self.failure(error) }
+        try draft.finish()
     }
 
     private func flush() throws {
         defer { buffer.removeAll(keepingCapacity: true) }
         try output.data(buffer)
-    }
-
-    private static func failure(_ error: FileDraft.Failure) -> Failure {
-        Failure(.refused, code: "output", error.message)
     }
 }

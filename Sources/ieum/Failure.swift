@@ -1,4 +1,5 @@
 import Arguments
+import FileDraft
 import Glibc
 import IeumClient
 import TerminalText
@@ -35,6 +36,7 @@ struct Failure: Error {
         case let error as ClientError: self.init(error)
         case let error as WireError: self.init(.server(error))
         case let error as SyncError: self.init(error)
+        case let error as FileDraft.Failure: self.init(.refused, code: "output", error.message)
         case let error as Output.Broken where error.number == EPIPE:
             self.init(.brokenPipe, code: "broken-pipe", "nobody reads the output")
         case let error as Output.Broken:

@@ -1,3 +1,4 @@
+import FileDraft
 import Glibc
 import Wire
 
@@ -11,8 +12,8 @@ struct StateFolder {
         try Self.makeFolder(path)
     }
 
-    /// Writes a game's state, as a whole or not at all; removes the file of a deleted game.
-    func take(_ version: GameVersion) throws(Failure) {
+    /// Writes a game's state to the disk, as a whole or not at all; removes the file of a deleted game.
+    func take(_ version: GameVersion) throws {
         let folder = "\(path)/\(version.game.collection)"
         let file = "\(folder)/\(Self.fileName(for: version.game.id))"
         guard let state = version.state else {
@@ -20,37 +21,9 @@ struct StateFolder {
             return
         }
         try Self.makeFolder(folder)
-        let draft = "\(folder)/.\(UInt64.random(in: .min ... .max)).part"
-        let descriptor = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-        guard descriptor >= 0 else { throw Self.problem("create", draft) }
-        var rest = state[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count >= 0 {
-                rest = rest.dropFirst(count)
-            } else if errno != EINTR {
-                break
-            }
-        }
-        let problem = rest.isEmpty && fsync(descriptor) == 0 ? nil : Self.problem("write", draft)
-        close(descriptor)
-        guard problem == nil, rename(draft, file) == 0 else {
-            let failure = problem ?? Self.problem("rename", file)
-            unlink(draft)
-            throw failure
-        }
-    }
-
-    /// Lets the names of what was written reach the disk, before the home says that it was handed out.
-    func settle(_ collections: Set<String>) throws(Failure) {
-        for folder in [path] + collections.map({ "\(path)/\($0)" }) {
-            let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-            // A collection of which there are only deletions has no folder.
-            guard descriptor >= 0 else { continue }
-            defer { close(descriptor) }
-            // Some file systems cannot flush a folder.
-            guard fsync(descriptor) == 0 || errno == EINVAL else { throw Self.problem("flush", folder) }
-        }
+        let draft = try FileDraft(file, isReplacing: true, isPrivate: false)
+        try draft.write(state)
+        try draft.finish()
     }
 
     /// A file's name for an id, which may hold anything but blanks: what could leave the folder, hide the file or be taken

@@ -136,26 +136,8 @@ extension StateWriting {
 
     /// The key as the type gave it.
     private func name(of part: EncodedContent.Part) -> String {
-        var name: [UInt8] = []
-        var rest = bytes[keyText(of: part)]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "\\"), let escape = rest.popFirst() else {
-                name.append(byte)
-                continue
-            }
-            switch escape {
-            case UInt8(ascii: "b"): name.append(0x08)
-            case UInt8(ascii: "t"): name.append(0x09)
-            case UInt8(ascii: "n"): name.append(0x0A)
-            case UInt8(ascii: "f"): name.append(0x0C)
-            case UInt8(ascii: "r"): name.append(0x0D)
-            case UInt8(ascii: "u"):
-                // Of what has no short form, all are below U+0020.
-                name.append(UInt8(String(decoding: rest.prefix(4), as: UTF8.self), radix: 16) ?? 0)
-                rest = rest.dropFirst(4)
-            default: name.append(escape)
-            }
-        }
+        let text = Array(bytes[keyText(of: part)])
+        let name = JSONString.unescape(text.span, allowsNUL: true) ?? []
         return String(decoding: name, as: UTF8.self)
     }
 

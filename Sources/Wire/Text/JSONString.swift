@@ -1,8 +1,8 @@
 /// The characters of a JSON string.
 package enum JSONString {
-    /// Undoes the escapes of what stands between a string's quotes; `nil` if an escape is unknown, `\u0000` or half a
-    /// surrogate pair. The bytes must be valid UTF-8.
-    package static func unescape(_ text: Span<UInt8>) -> [UInt8]? {
+    /// Undoes the escapes of what stands between a string's quotes; `nil` if an escape is unknown or half a surrogate pair,
+    /// or `\u0000`, unless that is allowed. The bytes must be valid UTF-8.
+    package static func unescape(_ text: Span<UInt8>, allowsNUL: Bool = false) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count)
         var index = 0
@@ -23,7 +23,8 @@ package enum JSONString {
             case UInt8(ascii: "r"): bytes.append(0x0D)
             case UInt8(ascii: "t"): bytes.append(0x09)
             case UInt8(ascii: "u"):
-                guard let scalar = scalar(text, &index), let encoded = UTF8.encode(scalar) else { return nil }
+                guard let scalar = scalar(text, &index), allowsNUL || scalar != "\0", let encoded = UTF8.encode(scalar)
+                else { return nil }
                 bytes.append(contentsOf: encoded)
             default: return nil
             }
@@ -33,7 +34,7 @@ package enum JSONString {
 
     /// The scalar whose four hexadecimal digits begin at `index`, of a surrogate pair both halves.
     private static func scalar(_ text: Span<UInt8>, _ index: inout Int) -> Unicode.Scalar? {
-        guard let first = unit(text, &index), first != 0 else { return nil }
+        guard let first = unit(text, &index) else { return nil }
         guard (0xD800...0xDBFF).contains(first) else { return Unicode.Scalar(first) }
         guard index + 1 < text.count, text[index] == UInt8(ascii: "\\"), text[index + 1] == UInt8(ascii: "u") else {
             return nil

@@ -43,10 +43,7 @@ extension ProgramCommand {
                 call.tell(restart)
             }
         ) { page in
-            if let folder, !page.isEmpty {
-                try page.forEach(folder.take)
-                try folder.settle(Set(page.map(\.game.collection)))
-            }
+            if let folder { try page.forEach(folder.take) }
             try call.print(page, sync.identity)
         }
         if call.wantsJSON {
