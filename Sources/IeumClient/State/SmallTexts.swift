@@ -1,5 +1,3 @@
-import Synchronization
-
 /// A value of a few bytes without references, by its type and its bits: an enum without a payload, a struct of two of them.
 ///
 /// Two with the same bits are the same value.
@@ -7,16 +5,26 @@ struct SmallValue: Equatable {
     fileprivate let type: ObjectIdentifier
     fileprivate let bits: UInt64
 
+    /// Whether values of a type are small.
+    @inline(__always)
+    static func holds<Value>(_ type: Value.Type) -> Bool {
+        MemoryLayout<Value>.size <= MemoryLayout<UInt64>.size && _isPOD(type)
+    }
+
     /// nil: the value is larger, or refers to something.
     @inline(__always)
     init?<Value>(_ value: Value) {
-        guard MemoryLayout<Value>.size <= MemoryLayout<UInt64>.size, _isPOD(Value.self) else { return nil }
-        type = ObjectIdentifier(Value.self)
-        bits = withUnsafeBytes(of: value) { source in
-            var bits: UInt64 = 0
-            withUnsafeMutableBytes(of: &bits) { $0.copyMemory(from: source) }
-            return bits
-        }
+        guard Self.holds(Value.self) else { return nil }
+        self = withUnsafeBytes(of: value) { SmallValue(type: ObjectIdentifier(Value.self), $0) }
+    }
+
+    /// The value of these bytes, of which there are at most eight.
+    @inline(__always)
+    fileprivate init(type: ObjectIdentifier, _ source: UnsafeRawBufferPointer) {
+        self.type = type
+        var bits: UInt64 = 0
+        withUnsafeMutableBytes(of: &bits) { $0.copyMemory(from: source) }
+        self.bits = bits
     }
 
     /// Spread over all bits by two odd multipliers. Nobody gains by values that collide: a search is of a few places.
@@ -43,26 +51,40 @@ struct SmallTexts {
     /// The types that were met in this encoding.
     private var provenTypes: [ObjectIdentifier] = []
 
-    private static let shared = Mutex<SmallTexts?>(nil)
-
-    /// Those of earlier encodings; none while another thread has them.
-    static func take() -> SmallTexts {
-        shared.withLock { texts in
-            defer { texts = nil }
-            return texts ?? SmallTexts()
-        }
-    }
-
-    /// Keeps them for the next encoding.
-    consuming func putBack() {
+    /// From now on each type is to be proven anew.
+    mutating func endEncoding() {
         provenTypes.removeAll(keepingCapacity: true)
-        let texts = self
-        Self.shared.withLock { $0 = texts }
     }
 
     /// The text of a value whose type was met in this encoding.
     func text(of value: SmallValue) -> Range<Int>? {
-        provenTypes.contains(value.type) ? find(value) : nil
+        isProven(value.type) ? find(value) : nil
+    }
+
+    /// Whether a type was met in this encoding.
+    func isProven(_ type: ObjectIdentifier) -> Bool { provenTypes.contains(type) }
+
+    /// Appends the texts of an array's elements, with commas between them, as long as they are known.
+    /// - Parameters:
+    ///   - type: the elements' type, whose values are small.
+    ///   - elements: the array's memory.
+    ///   - first: where to begin.
+    ///   - count: how many elements there are.
+    /// - Returns: the first element that was not appended.
+    func append<Element>(
+        _ type: Element.Type, _ elements: UnsafeRawBufferPointer, from first: Int, count: Int, to text: inout [UInt8]
+    ) -> Int {
+        let type = ObjectIdentifier(type)
+        let (size, stride) = (MemoryLayout<Element>.size, MemoryLayout<Element>.stride)
+        return bytes.withUnsafeBufferPointer { bytes in
+            for index in first..<count {
+                let value = UnsafeRawBufferPointer(rebasing: elements[index * stride..<index * stride + size])
+                guard let known = find(SmallValue(type: type, value)) else { return index }
+                if index > first { text.append(UInt8(ascii: ",")) }
+                text.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[known]))
+            }
+            return count
+        }
     }
 
     /// Takes note of what a value was just encoded as.

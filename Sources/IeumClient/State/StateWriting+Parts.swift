@@ -22,6 +22,23 @@ extension StateWriting {
         add(try write(), from: start, start, to: content)
     }
 
+    /// Adds elements of an array whose texts are known, up to the first whose text is not, all as one part.
+    /// - Returns: the first one that was not added.
+    func addKnownElements<Element>(of array: [Element], from first: Int, to content: EncodedContent) -> Int {
+        guard knowsTexts(of: Element.self) else { return first }
+        let hasComma = content.end == bytes.count && !content.parts.isEmpty
+        if hasComma { bytes.append(UInt8(ascii: ",")) }
+        let start = bytes.count
+        let next = appendKnownTexts(of: array, from: first)
+        guard next > first else {
+            if hasComma { bytes.removeLast() }
+            return first
+        }
+        if !hasComma, !content.parts.isEmpty { content.end = nil }
+        add(.text(start..<bytes.count), from: start, start, to: content)
+        return next
+    }
+
     /// Adds a member, whose value `write` writes.
     func addMember(_ key: String, to content: EncodedContent, _ write: () throws -> EncodedContent.Node) rethrows {
         let start = beginMember(key, of: content)

@@ -1,9 +1,10 @@
 import Foundation
+import Synchronization
 import Wire
 
 /// One encoding: the texts of the simple values, and what went wrong where nothing can be thrown.
 ///
-/// Of one thread; see ``EncodedContent`` for why its properties are not checked at run time.
+/// Of one thread, and kept from one encoding to the next with what it has allocated. See ``EncodedContent`` for why its properties are not checked at run time.
 final class StateWriting {
     /// How many values may be in one another: more than a state's nesting can be, since a value may be made of another one
     /// without a container of its own. A value without an end stops here, and not at the end of the stack.
@@ -18,7 +19,7 @@ final class StateWriting {
     @exclusivity(unchecked) private var keepsTree = false
     @exclusivity(unchecked) private var idle: [EncodingSlot] = []
     @exclusivity(unchecked) private var scratch: [UInt8] = []
-    @exclusivity(unchecked) private var texts = SmallTexts.take()
+    @exclusivity(unchecked) private var texts = SmallTexts()
     /// The greatest depth of a value.
     @exclusivity(unchecked) private var deepest = 0
     /// Whether a text holds U+0000.
@@ -26,9 +27,38 @@ final class StateWriting {
     /// How often a type asked where it is: then what it writes may depend on that.
     @exclusivity(unchecked) var pathsRead = 0
 
-    init() {
-        bytes.reserveCapacity(4_096)
+    /// Begins an encoding: with the one of the last encoding, unless another thread has it.
+    private static func begin() -> StateWriting {
+        let writing = kept.withLock { kept in
+            defer { kept = nil }
+            return kept?.writing
+        }
+        guard let writing else {
+            let writing = StateWriting()
+            writing.bytes.reserveCapacity(4_096)
+            return writing
+        }
+        writing.bytes.reserveCapacity(4_096)
+        return writing
     }
+
+    /// Keeps what was allocated for the next encoding; only after one that went well, when no type has a container still.
+    private func keep() {
+        (call, lastCall, deepest, hasNUL, pathsRead) = (0, 0, 0, false, 0)
+        bytes = []
+        if scratch.capacity > 65_536 { scratch = [] }
+        if idle.count > 32 { idle = [] }
+        texts.endEncoding()
+        let kept = Kept(writing: self)
+        Self.kept.withLock { $0 = kept }
+    }
+
+    /// `@unchecked Sendable`: who takes it is the only one who has it.
+    private struct Kept: @unchecked Sendable {
+        let writing: StateWriting
+    }
+
+    private static let kept = Mutex<Kept?>(nil)
 
     /// The text of a value.
     static func state(of value: some Encodable) throws -> [UInt8] { try provenState(of: value).text }
@@ -36,11 +66,11 @@ final class StateWriting {
     /// The text of a value, and whether it is certain to pass ``JSONCheck``, as all but a few are: it is JSON by its making, and
     /// what else is checked was seen on the way.
     static func provenState(of value: some Encodable) throws -> (text: [UInt8], isProven: Bool) {
-        let writing = StateWriting()
+        let writing = begin()
+        var isOver = false
         defer {
             // Slots know the writing, too.
-            writing.idle = []
-            writing.texts.putBack()
+            if isOver { writing.keep() } else { writing.idle = [] }
         }
         guard let node = try writing.node(value, in: nil, .root) else {
             throw writing.trouble
@@ -50,6 +80,7 @@ final class StateWriting {
                         codingPath: [], debugDescription: "\(type(of: value)) encodes nothing at all"))
         }
         if let trouble = writing.trouble { throw trouble }
+        isOver = !writing.keepsTree
         let isProven = !writing.hasNUL && writing.deepest < Limits.maxStateDepth
         switch node {
         case .text(let range):
@@ -91,9 +122,17 @@ final class StateWriting {
 
     // MARK: Values
 
+    /// What is known of a value's type.
+    enum ValueKind {
+        case unknown
+        case list(any EncodedList.Type)
+        case noList
+    }
+
     /// What a value writes; nil: nothing.
     func node(
-        _ value: some Encodable, in parent: EncodingSlot?, _ step: @autoclosure () -> EncodingSlot.Step
+        _ value: some Encodable, _ kind: ValueKind = .unknown, in parent: EncodingSlot?,
+        _ step: @autoclosure () -> EncodingSlot.Step
     ) throws -> EncodedContent.Node? {
         if let text = try simple(value, { path(parent, step()) }) { return .text(text) }
         if let parent, parent.depth >= Self.maxDepth {
@@ -119,11 +158,15 @@ final class StateWriting {
             slot = EncodingSlot(self, in: parent, step(), call: call)
         }
         deepest = max(deepest, slot.depth)
-        if small == nil, let list = value as? any EncodedList {
+        switch kind {
+        case .list(let list):
+            begin(slot.content, .array)
+            try withUnsafePointer(to: value) { try list.write(at: $0, to: slot) }
+        case .unknown where small == nil:
+            guard let list = value as? any EncodedList else { fallthrough }
             begin(slot.content, .array)
             try list.write(to: slot)
-        } else {
-            try value.encode(to: StateEncoder(slot: slot))
+        case .unknown, .noList: try value.encode(to: StateEncoder(slot: slot))
         }
         // Whoever holds the slot still may write more; a container inside it holds it as the one that it is in.
         if keepsTree || !isKnownUniquelyReferenced(&slot) {
@@ -141,14 +184,24 @@ final class StateWriting {
 
     /// What a value writes that must write something; an empty object if it does not.
     func whole(
-        _ value: some Encodable, in parent: EncodingSlot, _ step: @autoclosure () -> EncodingSlot.Step
+        _ value: some Encodable, _ kind: ValueKind = .unknown, in parent: EncodingSlot,
+        _ step: @autoclosure () -> EncodingSlot.Step
     ) throws -> EncodedContent.Node {
-        if let node = try node(value, in: parent, step()) { return node }
+        if let node = try node(value, kind, in: parent, step()) { return node }
         if !keepsTree { return .text(ascii("{}")) }
         // Written later, or never.
         let empty = EncodedContent()
         empty.kind = .object
         return .inner(empty)
+    }
+
+    /// Whether the texts of a small type's values may be taken from earlier ones.
+    func knowsTexts<Value>(of type: Value.Type) -> Bool { texts.isProven(ObjectIdentifier(type)) }
+
+    /// Appends the texts of an array's elements, with commas between them, up to the first whose text is not known.
+    /// - Returns: that one, or the elements' count.
+    func appendKnownTexts<Element>(of array: [Element], from first: Int) -> Int {
+        array.withUnsafeBytes { texts.append(Element.self, $0, from: first, count: array.count, to: &bytes) }
     }
 
     /// Puts the text of a complete value in the place of the texts of its parts, which were all written since `start`.
@@ -255,17 +308,31 @@ final class StateWriting {
 }
 
 /// An array, whose elements are written as its own `encode(to:)` does it, without the containers.
-private protocol EncodedList {
+protocol EncodedList {
     func write(to slot: EncodingSlot) throws
+    /// Writes the list of this type that is at an address.
+    static func write(at address: UnsafeRawPointer, to slot: EncodingSlot) throws
 }
 
 extension Array: EncodedList where Element: Encodable {
     func write(to slot: EncodingSlot) throws {
         let (writing, content) = (slot.writing, slot.content)
+        let areSmall = SmallValue.holds(Element.self)
+        // Asked once: the answer takes longer than a small element does.
+        let kind: StateWriting.ValueKind =
+            if !areSmall, let list = Element.self as? any EncodedList.Type { .list(list) } else { .noList }
         var index = 0
-        for element in self {
-            try writing.addElement(to: content) { try writing.whole(element, in: slot, .index(index)) }
+        while index < count {
+            if areSmall {
+                index = writing.addKnownElements(of: self, from: index, to: content)
+                if index == count { return }
+            }
+            try writing.addElement(to: content) { try writing.whole(self[index], kind, in: slot, .index(index)) }
             index += 1
         }
+    }
+
+    static func write(at address: UnsafeRawPointer, to slot: EncodingSlot) throws {
+        try address.assumingMemoryBound(to: Self.self).pointee.write(to: slot)
     }
 }

@@ -85,6 +85,20 @@ struct StateCodingTests {
         }
     }
 
+    @Test("what is written to a container of an encoding that is over goes nowhere", arguments: [false, true])
+    func lateWriting(fails: Bool) throws {
+        let kept = Keeper.Kept()
+        for _ in 0..<3 {
+            let first = Result { try StateWriting.state(of: [[Keeper(kept: kept, fails: fails)]]) }
+            if fails {
+                #expect(throws: Keeper.Failure.self) { try first.get() }
+            } else {
+                #expect(try first.get() == Array("[[[\"kept\"]]]".utf8))
+            }
+            #expect(try StateWriting.state(of: Intruder(kept: kept)) == Array("{\"a\":[1,2],\"b\":[3]}".utf8))
+        }
+    }
+
     @Test("values of every kind of type are written as Foundation writes them, and come back", arguments: Corpus.all)
     func corpus(_ sample: Corpus.Sample) throws {
         try sample.check()
@@ -243,7 +257,6 @@ struct StateCodingTests {
     }
 }
 
-/// Lists in lists.
 /// Breaks the rule that what a type writes depends on its value alone.
 private enum Unsteady: Encodable {
     case one, other
@@ -257,6 +270,7 @@ private enum Unsteady: Encodable {
     }
 }
 
+/// Lists in lists.
 private struct Lists: Codable {
     var depth: Int
 
@@ -273,6 +287,36 @@ private struct Lists: Codable {
             return
         }
         depth = try list.isAtEnd ? 1 : list.decode(Lists.self).depth + 1
+    }
+}
+
+/// Keeps what it writes to, beyond its encoding.
+private struct Keeper: Encodable {
+    struct Failure: Error {}
+    final class Kept {
+        var list: (any UnkeyedEncodingContainer)?
+    }
+
+    let kept: Kept
+    let fails: Bool
+
+    func encode(to encoder: any Encoder) throws {
+        var list = encoder.unkeyedContainer()
+        try list.encode("kept")
+        kept.list = list
+        if fails { throw Failure() }
+    }
+}
+
+/// Writes, while it is encoded, to what another encoding has left.
+private struct Intruder: Encodable {
+    let kept: Keeper.Kept
+
+    func encode(to encoder: any Encoder) throws {
+        var object = encoder.container(keyedBy: Sprig.Name.self)
+        try object.encode([1, 2], forKey: Sprig.Name("a"))
+        try kept.list?.encode("late")
+        try object.encode([3], forKey: Sprig.Name("b"))
     }
 }
 
@@ -314,50 +358,5 @@ private struct Offender: Encodable {
             var value = encoder.singleValueContainer()
             try value.encode(Decimal.nan)
         }
-    }
-}
-
-@Suite("Small values in a state")
-struct SmallValueTests {
-    private enum Mark: String, Codable, CaseIterable { case unused, absent, right }
-    private struct Cell: Codable, Equatable {
-        var mark = Mark.unused
-        var weight: UInt8 = 0
-    }
-    private struct Placed: Codable, Equatable {
-        var number: UInt8
-        func encode(to encoder: any Encoder) throws {
-            var container = encoder.singleValueContainer()
-            try container.encode(encoder.codingPath.map(\.stringValue).joined(separator: "/"))
-        }
-        init(number: UInt8) { self.number = number }
-        init(from decoder: any Decoder) throws { number = 0 }
-    }
-    private enum Fussy: UInt8, Encodable {
-        case fine, failing
-        struct Refusal: Error {}
-        func encode(to encoder: any Encoder) throws {
-            if self == .failing { throw Refusal() }
-            var container = encoder.singleValueContainer()
-            try container.encode("fine")
-        }
-    }
-
-    @Test("that come again are written again as they are, those of other types and optional ones too")
-    func repeated() throws {
-        let cells = (0..<600).map { Cell(mark: Mark.allCases[$0 % 3], weight: UInt8($0 % 256)) }
-        #expect(try StateCoder.encode(value: cells) == FoundationCoder.encode(cells))
-        let marks: [Mark?] = [.right, nil, .right, .unused, nil, .absent]
-        #expect(try StateCoder.encode(value: marks) == FoundationCoder.encode(marks))
-        #expect(
-            try StateCoder.encode(value: ["a": [UInt8(1), 1], "b": [2, 1]]) == Array("{\"a\":[1,1],\"b\":[2,1]}".utf8))
-        #expect(try StateCoder.encode(value: [Int8(1), 1, -1]) == Array("[1,1,-1]".utf8))
-    }
-
-    @Test("that write where they are are asked each time; one that fails fails each time")
-    func placed() throws {
-        let written = try StateCoder.encode(value: ["x": [Placed(number: 1), Placed(number: 1)]])
-        #expect(String(decoding: written, as: UTF8.self) == "{\"x\":[\"x/Index 0\",\"x/Index 1\"]}")
-        #expect(throws: Fussy.Refusal.self) { try StateCoder.encode(value: [Fussy.fine, .fine, .failing]) }
     }
 }
