@@ -11,8 +11,8 @@ final class StateMemory: Sendable {
         var type: ObjectIdentifier
         /// The state, as it is stored.
         var state: [UInt8]
-        /// What its type leaves of it.
-        var known: [UInt8]
+        /// What its type leaves of it; nil: all.
+        var known: [UInt8]?
     }
 
     private static let maxEntries = 16

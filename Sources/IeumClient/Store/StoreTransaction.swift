@@ -12,7 +12,7 @@ public final class StoreTransaction {
     let upgrade: StateUpgrade?
     let damaged: DamagedKeys
     private(set) var rows: [GameKey: Int64] = [:]
-    private var clockOffset: Int64?
+    private var start: Start?
     /// The collections whose visible rows have changed.
     package private(set) var changed: Set<String> = []
     private var isOpen = true
@@ -38,23 +38,27 @@ public final class StoreTransaction {
         let time = try Self.micros(game)
         guard let row = try readHead(key, comparing: new) else {
             try insert(key, state: new, timestamp: time)
-            memory.remember(
-                key,
-                StateMemory.Entry(change: rows[key] ?? 0, type: ObjectIdentifier(Game.self), state: new, known: new))
+            remember(Game.self, key, state: new, known: nil)
             return
         }
         guard !row.isSame else { return }
-        var state = new
-        if !row.isDeleted {
-            let (old, known) = try stored(Game.self, key, row)
-            let carried = UnknownKeys.carried(
-                from: RawJSON(trusted: old[...]), known: RawJSON(trusted: known[...]), into: RawJSON(trusted: new[...]))
-            state = Array(carried.text)
-            if state == old, row.schema == schemaVersion { return }
+        guard !row.isDeleted, let (old, known) = try unknownParts(Game.self, key, row) else {
+            try update(key, row, state: new, timestamp: time)
+            remember(Game.self, key, state: new, known: nil)
+            return
         }
+        let carried = UnknownKeys.carried(
+            from: RawJSON(trusted: old[...]), known: RawJSON(trusted: known[...]), into: RawJSON(trusted: new[...]))
+        let state = Array(carried.text)
+        if state == old, row.schema == schemaVersion { return }
         try update(key, row, state: state, timestamp: time)
+        remember(Game.self, key, state: state, known: state == new ? nil : new)
+    }
+
+    private func remember<Game: Persistable>(_ type: Game.Type, _ key: GameKey, state: [UInt8], known: [UInt8]?) {
         memory.remember(
-            key, StateMemory.Entry(change: rows[key] ?? 0, type: ObjectIdentifier(Game.self), state: state, known: new))
+            key,
+            StateMemory.Entry(change: rows[key] ?? 0, type: ObjectIdentifier(type), state: state, known: known))
     }
 
     /// Deletes a game, whether it can be read or not. Nothing happens when there is none.
@@ -157,18 +161,19 @@ public final class StoreTransaction {
         return head
     }
 
-    /// What is stored, and what its own type leaves of it.
-    private func stored<Game: Persistable>(_ type: Game.Type, _ key: GameKey, _ row: Head) throws(StoreError)
-        -> (state: [UInt8], known: [UInt8])
+    /// What is stored, and what its own type leaves of it; nil: the type leaves all of it.
+    private func unknownParts<Game: Persistable>(_ type: Game.Type, _ key: GameKey, _ row: Head) throws(StoreError)
+        -> (state: [UInt8], known: [UInt8])?
     {
-        if let entry = memory[key, row.change, type] { return (entry.state, entry.known) }
+        if let entry = memory[key, row.change, type] { return entry.known.map { (entry.state, $0) } }
         var bytes: [UInt8] = []
         try connection.rows("SELECT state FROM games WHERE rowid = ?", [.integer(row.rowid)]) { row in
             bytes = row.bytes(0) ?? []
         }
         do throws(StoreError) {
             let state = try reader.current(key, bytes, schema: row.schema)
-            return (state, try StateCoder.known(type, id: key.id, state))
+            let known = try StateCoder.known(type, id: key.id, state)
+            return state == known ? nil : (state, known)
         } catch {
             if error.kind == .invalidState { damaged.note(key) }
             throw error
@@ -202,16 +207,32 @@ public final class StoreTransaction {
         changed.insert(key.collection)
     }
 
+    /// What the file said when this transaction first changed something.
+    private struct Start {
+        /// The number of the last visible change.
+        var change: Int64
+        /// What the server's clock is ahead of this device's, in microseconds.
+        var clockOffset: Int64
+    }
+
+    private func readStart() throws(StoreError) -> Start {
+        if let start { return start }
+        var start = Start(change: 0, clockOffset: 0)
+        try connection.rows(
+            """
+            SELECT (SELECT max(change) FROM games),
+                   (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock_offset')
+            """
+        ) { row in
+            start = Start(change: row.integer(0), clockOffset: row.integer(1))
+        }
+        self.start = start
+        return start
+    }
+
     /// The clock's time, corrected by what is known of the server's.
     private func now() throws(StoreError) -> Int64 {
-        let offset: Int64
-        if let clockOffset {
-            offset = clockOffset
-        } else {
-            offset = try connection.integer("SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock_offset'") ?? 0
-            clockOffset = offset
-        }
-        return clock().advanced(byMicroseconds: offset).microseconds
+        clock().advanced(byMicroseconds: try readStart().clockOffset).microseconds
     }
 
     /// After every stamp heard of for the game, and after the save that it replaces before the server has acknowledged that.
@@ -233,8 +254,7 @@ public final class StoreTransaction {
 
     /// A number for the next visible change. Nobody else can give one before the transaction is over.
     func nextChange() throws(StoreError) -> Int64 {
-        let last: Int64
-        if let lastChange { last = lastChange } else { last = try StoreFile.lastChange(in: connection) }
+        let last = if let lastChange { lastChange } else { try readStart().change }
         let (next, isOverflow) = last.addingReportingOverflow(1)
         guard !isOverflow, last >= 0 else {
             throw StoreError(
