@@ -102,7 +102,7 @@ struct Program {
             Environment:
               IEUM_HOME        the folder of this device's identity (default $XDG_CONFIG_HOME/ieum, else ~/.config/ieum)
               IEUM_SERVER      stands in for --server
-              IEUM_INVITE      the invite for ieum register: a secret, better here than on the command line
+              IEUM_INVITE      the invite for ieum register: a secret, and so not on the command line
               NO_COLOR         print without styles
 
             """

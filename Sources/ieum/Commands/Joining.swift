@@ -12,8 +12,8 @@ private let device = OptionSpec("device", "NAME", isRequired: true, help: "what 
 private let replace = OptionSpec("replace", help: "put an identity that is here aside (its files are kept)")
 
 private let invite = OptionSpec(
-    "invite", "CODE", environment: "IEUM_INVITE",
-    help: "a code of the operator's, where new players need one; - reads it from stdin")
+    "invite", "-", environment: "IEUM_INVITE",
+    help: "read the operator's code from stdin, where new players need one")
 
 private let joiningCodes = [ExitCode.done, .refused, .usage, .unreachable].map(\.entry)
 
@@ -28,7 +28,7 @@ extension ProgramCommand {
             """
             The device's token is kept in the home folder ($IEUM_HOME), readable for you alone. It is never printed.
             An invite is a secret, and other users of this machine can read command lines: put it into IEUM_INVITE, or give
-            --invite - and type it. It works once.
+            --invite - and type it, or have it read: ieum register --invite - … < FILE. It works once.
             --json prints server, player, device, deviceName, home, backup.
             """
         ]
@@ -102,6 +102,11 @@ extension Call {
     /// The invite that `--invite` or the environment gives.
     fileprivate func invite() throws -> InviteCode? {
         guard let given = arguments.string("invite") else { return nil }
+        guard [nil, "-"].contains(arguments.given("invite")) else {
+            throw UsageError(
+                "--invite takes - and reads the code from stdin: others can read a command line; or set IEUM_INVITE=CODE"
+            )
+        }
         guard let code = InviteCode(given == "-" ? readLine() ?? "" : given) else {
             // Not what was given: it may be a secret with a letter missing.
             throw UsageError("this is no invite: an invite has sixteen letters and digits, like 7K3M-Q9TD-0V5R-ZX2C")

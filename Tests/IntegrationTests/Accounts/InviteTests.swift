@@ -153,7 +153,7 @@ struct InviteTests {
         }
     }
 
-    @Test("ieum register takes one from the environment, from stdin or from an option, and says what to do without")
+    @Test("ieum register takes one from the environment or from stdin, not from an option, and says what to do without")
     func commandLine() throws {
         let daemon = try daemon()
         let codes = try codes(3)
@@ -169,8 +169,12 @@ struct InviteTests {
         #expect(without.status == 1 && without.error.contains("IEUM_INVITE=CODE"), "\(without)")
         #expect(try register([], ["IEUM_INVITE": codes[0]]).status == 0)
         #expect(try register(["--invite", "-"], input: codes[1] + "\n").status == 0)
-        #expect(try register(["--invite", codes[2]]).status == 0)
-        let again = try register(["--invite", codes[2]])
+        let shown = try register(["--invite", codes[2]])
+        #expect(
+            shown.status == 2 && shown.error.contains("IEUM_INVITE=CODE") && !shown.error.contains(codes[2]), "\(shown)"
+        )
+        #expect(try register([], ["IEUM_INVITE": codes[2]]).status == 0)
+        let again = try register(["--invite", "-"], input: codes[2] + "\n")
         #expect(
             again.status == 1 && again.error.contains("invite-invalid") && !again.error.contains(codes[2]), "\(again)")
         let malformed = try register([], ["IEUM_INVITE": String(codes[2].dropLast())])
