@@ -66,7 +66,9 @@ struct Program {
             try output.data(Array(text.utf8))
             return .done
         } catch {
-            return Failure(error).exitCode
+            let failure = Failure(error)
+            if failure.exitCode != .brokenPipe { report(failure, asJSON: false) }
+            return failure.exitCode
         }
     }
 

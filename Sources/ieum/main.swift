@@ -1,5 +1,8 @@
+import Arguments
 import Foundation
 import Glibc
+
+StandardStreams.holdClosed()
 
 // Writing to a reader that left is an error that is handled, and no death in the middle of something.
 signal(SIGPIPE, SIG_IGN)

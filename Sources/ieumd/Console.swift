@@ -1,9 +1,21 @@
 import Foundation
+import Synchronization
 import TerminalText
 
 /// Words for a person: data on standard output, talk on standard error.
 enum Console {
-    static func output(_ text: String) { write(text, STDOUT_FILENO) }
+    /// Why the first text that could not be written to standard output was not; nil where all were. It is told at the end, by the
+    /// exit code: what a command did is done, whether its words arrive or not.
+    static var outputFailure: Int32? {
+        let number = firstFailure.load(ordering: .relaxed)
+        return number == 0 ? nil : number
+    }
+    private static let firstFailure = Atomic<Int32>(0)
+
+    static func output(_ text: String) {
+        let number = write(Array(text.utf8), STDOUT_FILENO)
+        if number != 0 { _ = firstFailure.compareExchange(expected: 0, desired: number, ordering: .relaxed) }
+    }
 
     /// Talk as it is, without a name before it or an end of line behind it.
     static func talk(_ text: String) { write(text, STDERR_FILENO) }
@@ -38,7 +50,13 @@ enum Console {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Foundation.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 && errno != EINTR { return errno }
+            if count < 0 {
+                if errno == EINTR { continue }
+                guard errno == EAGAIN else { return errno }
+                // Somebody made the pipe or terminal non-blocking: wait for room.
+                var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = poll(&ready, 1, -1)
+            }
             rest = rest.dropFirst(max(0, count))
         }
         return 0

@@ -6,11 +6,18 @@ import SyncServer
 @main
 struct Ieumd {
     static func main() {
+        StandardStreams.holdClosed()
         // A launcher may have left signals blocked; programs that we start would inherit that, too.
         var none = sigset_t()
         sigemptyset(&none)
         sigprocmask(SIG_SETMASK, &none, nil)
-        exit(run(Array(CommandLine.arguments.dropFirst()), environment: ProcessInfo.processInfo.environment))
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let code = run(arguments, environment: ProcessInfo.processInfo.environment)
+        // A daemon that served is not judged by its one line; of any other command the data is what was asked for.
+        guard code == 0, arguments.first != "serve", let number = Console.outputFailure else { exit(code) }
+        if number == EPIPE { exit(141) }
+        Console.error("stdout cannot be written: \(String(cString: strerror(number)))", hint: nil)
+        exit(1)
     }
 
     private static let overview = """

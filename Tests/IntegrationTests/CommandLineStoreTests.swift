@@ -71,6 +71,26 @@ struct CommandLineStoreTests {
         }
     }
 
+    @Test(
+        "started without standard streams, it writes into no file of the home",
+        arguments: [">&-", "2>&-", "<&- >&- 2>&-"])
+    func closedStreams(redirection: String) throws {
+        let (phone, tablet) = try devices()
+        try push(1...20, client(phone))
+        // A copy that is there already is opened at once.
+        #expect(try tablet.run("pull").status == 0)
+        let mark = tablet.home.path + "/games.sqlite-mark"
+        let before = try String(contentsOfFile: mark, encoding: .utf8)
+        let call = try Programs.runInstalled([
+            "IEUM_HOME=\(tablet.home.path)", "/bin/sh", "-c", "exec \"$0\" pull --since 0 \(redirection)",
+            Programs.url("ieum").path,
+        ])
+        // Who wants no talk misses nothing; data that nobody can get is a failure.
+        #expect(call.status == (redirection.contains(" >&-") || redirection.hasPrefix(">&-") ? 1 : 0), "\(call)")
+        #expect(try String(contentsOfFile: mark, encoding: .utf8) == before)
+        #expect(try tablet.run("pull", "--since", "0").status == 0)
+    }
+
     @Test("two pulls and a watch in one home at the same time all end well, and nothing is missing or doubled")
     func together() async throws {
         let (phone, tablet) = try devices()

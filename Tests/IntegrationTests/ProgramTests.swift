@@ -56,6 +56,21 @@ struct ProgramTests {
         #expect(try Programs.run("ieumd", []).status == 2)
     }
 
+    @Test("data that cannot be written is told, and ends a command with 1")
+    func unwritten() throws {
+        func call(_ words: String) throws -> (status: Int32, output: String, error: String) {
+            try Programs.runInstalled(["/bin/sh", "-c", "exec \"$0\" \(words)", Programs.url("ieumd").path])
+        }
+        for words in ["version >/dev/full", "help serve >/dev/full", "help >/dev/full"] {
+            let result = try call(words)
+            #expect(result.status == 1, "\(words)")
+            #expect(result.error == "ieumd: stdout cannot be written: No space left on device\n", "\(words)")
+        }
+        #expect(try call("version >&-").status == 1)
+        #expect(try call("version <&- >&- 2>&-").status == 1)
+        #expect(try call("version <&- 2>&-").status == 0)
+    }
+
     @Test("migrate up brings an empty database up to date, and doing it again does nothing")
     func migrate() throws {
         let database = try TestDatabase.make()

@@ -52,7 +52,7 @@ public struct MigrateCommand {
 
     /// Runs a command to its end and gives the exit code. SIGINT and SIGTERM stop it meanwhile.
     public func run(_ arguments: [String]) -> Int32 {
-        StandardStream.holdClosed()
+        StandardStreams.holdClosed()
         let code = runCommand(arguments)
         let failure = StandardStream.outputFailure.load(ordering: .relaxed)
         guard code == 0, failure != 0 else { return code }

@@ -6,15 +6,6 @@ enum StandardStream {
     /// The system's number of the first failure to write to standard output; 0 for none.
     static let outputFailure = Atomic<Int32>(0)
 
-    /// Takes the numbers of streams that the process was started without, so that no connection gets one, and with it what is
-    /// written there. Writing to them fails as before.
-    static func holdClosed() {
-        for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
-            // The lowest number that is free is this one.
-            _ = open("/dev/null", O_RDONLY)
-        }
-    }
-
     /// Writes data. What fails is told at the end, by the exit code.
     static func output(_ text: String) {
         let failure = write(text, STDOUT_FILENO)
