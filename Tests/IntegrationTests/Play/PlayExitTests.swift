@@ -22,7 +22,12 @@ struct PlayExitTests {
         }
     }
 
-    @Test("a signal has its own effect, and the terminal is as it was", arguments: [SIGTERM, SIGHUP, SIGINT])
+    @Test(
+        "a signal has its own effect, and the terminal is as it was",
+        arguments: [
+            SIGTERM, SIGHUP, SIGINT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGPOLL, SIGPWR,
+            34, 64,
+        ])
     func signals(number: Int32) async throws {
         try await aside { [homes] in
             let terminal = try PlayTerminal(home: homes.home("a"))
