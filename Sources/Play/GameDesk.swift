@@ -29,7 +29,8 @@ final class GameDesk {
     func practice(besides today: Int) throws -> Game {
         let open = try store.readableObjects(
             Game.self, where: { $0.isPractice && !$0.isGameFinished }, sortedBy: .descending(\.timestamp))
-        if let game = open.objects.first { return game }
+        // One whose state names another game would be played there.
+        if let game = open.objects.first(where: { (try? stored($0)) == $0 }) { return game }
         var random = SystemRandomNumberGenerator()
         var word = AnswerWords.practice(using: &random)
         // The day's word would be given away.
@@ -39,22 +40,24 @@ final class GameDesk {
 
     /// A game as it is stored; one that is not stored, or no longer, as it was when it began.
     func stored(_ game: Game) throws -> Game {
-        try store.object(Game.self, id: game.id) ?? Self.blank(game)
+        Self.named(try store.object(Game.self, id: game.id), as: game)
     }
 
     /// Makes a move in a game as it is stored at this moment, and saves it.
     func make(_ move: Game.Move, in game: Game, at now: Date) throws -> Game {
         try store.write { transaction in
-            var stored = try transaction.object(Game.self, id: game.id) ?? Self.blank(game)
+            var stored = Self.named(try transaction.object(Game.self, id: game.id), as: game)
             if stored.make(move, at: now) { try transaction.save(stored) }
             return stored
         }
     }
 
-    private static func blank(_ game: Game) -> Game {
-        var blank = Game(answer: game.answer, gameNumber: game.gameNumber)
-        blank.id = game.id
-        return blank
+    /// What was stored under a game's id, or the game as it was when it began. The id that a state holds is what some device
+    /// pushed, and may name another game, or none: a move must not be saved there.
+    private static func named(_ stored: Game?, as game: Game) -> Game {
+        var named = stored ?? Game(answer: game.answer, gameNumber: game.gameNumber)
+        named.id = game.id
+        return named
     }
 
     // MARK: Conflicts
