@@ -254,14 +254,13 @@ package final class PlayLoop {
     }
 
     private func settle(takingOther: Bool) throws {
-        if takingOther, let loser = conflict?.loser {
-            try desk.sync?.restore(loser)
-            session.settled(saying: "Taken; the other one is in the history")
-        } else {
-            session.settled(saying: "Kept; the other one is in the history")
-        }
+        let taken = takingOther ? conflict?.loser : nil
+        if let taken { try desk.sync?.restore(taken) }
         conflict = nil
+        session.settled()
+        // What is found now was taken here: that it comes from another device must not be said.
         refresh()
+        session.say("\(taken == nil ? "Kept" : "Taken"); the other one is in the history")
         desk.nextEvent()
     }
 

@@ -79,6 +79,19 @@ struct ScreenTests {
         #expect(canvas.rows.allSatisfy { $0.count == 80 })
     }
 
+    @Test("a notice has the whole line until the result stands beside it")
+    func longNotice() throws {
+        var open = session(try game("구름", typed: "사람"))
+        _ = open.press(.letters([.giyeok]))
+        #expect(open.canvas(hasColours: true).lines[14] == "   The row is full: Enter guesses, Backspace takes back")
+        let text = String(repeating: "x", count: 100)
+        open.say(text)
+        #expect(open.canvas(hasColours: true).lines[14] == "   " + text.prefix(76))
+        var won = session(try game("사람"))
+        won.say(text)
+        #expect(won.canvas(hasColours: true).lines[14].hasPrefix("   \(text.prefix(48)) 한들 273"))
+    }
+
     @Test("a won game, without colours: exactly these 24 lines")
     func won() throws {
         var session = session(try game("구름", "나물", "사람"), Connection(.offline, device: "phone", unsent: 1))

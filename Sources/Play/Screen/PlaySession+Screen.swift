@@ -42,7 +42,10 @@ extension PlaySession {
         if let problem {
             page.put(problem, row: 14, column: 3, style: .alert, limit: 76)
         } else if let notice {
-            page.put(notice.text, row: 14, column: 3, style: notice.isAlert ? .alert : .plain, limit: 48)
+            page.put(
+                notice.text, row: 14, column: 3, style: notice.isAlert ? .alert : .plain,
+                // Beside it stands the result, once there is one.
+                limit: game.isGameFinished ? 48 : 76)
         }
         page.drawKeyBoard(game.keyBoard, row: 16, column: 3)
         page.drawLegend(row: 20, column: 3)

@@ -141,6 +141,7 @@ struct PlayDevicesTests {
             let kept = takesOther ? "ㅂㅗㄹㅏㅁ보람" : "ㅅㅏㄹㅏㅇ사랑"
             try earlier.see(row: 1, kept)
             #expect(earlier.screen.current.board(2) == "")
+            try earlier.see("\(takesOther ? "Taken" : "Kept"); the other one is in the history")
             try later.see(row: 1, kept)
             earlier.guess("사람")
             try later.see("Splendid: 사람")
@@ -153,6 +154,35 @@ struct PlayDevicesTests {
                 """)
             #expect(rows.affectedRowCount >= 1)
             #expect(server.stop() == 0)
+        }
+    }
+
+    @Test(
+        "a state that names another game is played as the game that it was pushed as",
+        arguments: ["other", "a\\u001b[2J"])
+    func namingAnother(name: String) async throws {
+        try await aside {
+            let (phone, tablet) = try open()
+            phone.type("구")
+            try tablet.see(row: 0, "ㄱㅜ구")
+            let token = try String(contentsOfFile: self.tablet + "/token", encoding: .utf8)
+            let client = try RawClient(port: daemon.port)
+            _ = try client.ask("LOGIN \(token.trimmingCharacters(in: .whitespacesAndNewlines))")
+            try client.send("GET handle.game 2025-09-30")
+            let listed = try #require(try client.reply().first)
+            let state = try #require(listed.firstRange(of: "{").map { String(listed[$0.lowerBound...]) })
+            #expect(state.contains(#""id":"2025-09-30""#), "\(state)")
+            let revision = try #require(listed.firstMatch(of: /revision=([0-9]+)/)?.1)
+            let answer = try client.ask(
+                "PUSH handle.game 2025-09-30 base=\(revision) "
+                    + state.replacing(#""id":"2025-09-30""#, with: "\"id\":\"\(name)\""))
+            #expect(answer.hasPrefix("OK outcome=advanced"), "\(answer)")
+            phone.type("ㄹ")
+            try phone.see(row: 0, "ㄱㅜㄹ굴")
+            try tablet.see(row: 0, "ㄱㅜㄹ굴")
+            try leave(phone, tablet)
+            let games = try database.connect().query("SELECT DISTINCT game_id FROM history")
+            #expect(games.affectedRowCount == 1)
         }
     }
 
