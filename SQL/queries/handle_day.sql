@@ -1,7 +1,7 @@
--- handle_day.sql: How did everybody do with one days word of 한들 (the latest one that was played)?
+-- handle_day.sql: How did everybody do with one day's word of 한들 (the latest one that was played)?
 -- Variables: none.
 -- Example: ieumd psql -f SQL/queries/handle_day.sql
-SELECT game_number, answer, player_id, guesses, did_win, board
-  FROM handle_games
- WHERE is_finished AND game_number = (SELECT max(game_number) FROM handle_games WHERE is_finished)
- ORDER BY did_win DESC, guesses, played;
+SELECT h.game_number, h.answer, h.player_id, h.guesses, h.did_win, h.board
+  FROM (SELECT g.*, max(g.game_number) OVER () AS latest FROM handle_games AS g WHERE g.is_finished) AS h
+ WHERE h.game_number = h.latest
+ ORDER BY h.did_win DESC, h.guesses, h.played;
