@@ -106,6 +106,9 @@ package final class PlayLoop {
     /// - Returns: whether they have.
     package func waitUntilSent(atMost patience: Duration) -> Bool { desk.waitUntilSent(atMost: patience) }
 
+    /// Whether the server takes nothing from this device any more: it was revoked, say.
+    package var isSignedOut: Bool { desk.sync?.currentStatus == .signedOut }
+
     /// How long a sequence of bytes may be interrupted.
     private static let pause = Duration.milliseconds(100)
 

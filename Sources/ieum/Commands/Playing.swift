@@ -53,7 +53,10 @@ extension Call {
         }
         if let text = loop.farewell { try output.data(Array((text + "\n").utf8)) }
         if !loop.waitUntilSent(atMost: .seconds(1)) {
-            output.talk("Saved here; the server gets it when ieum play is started the next time.")
+            output.talk(
+                loop.isSignedOut
+                    ? "Saved here; the server takes nothing from this device any more. See ieum status."
+                    : "Saved here; the server gets it when ieum play is started the next time.")
         }
         return .done
     }

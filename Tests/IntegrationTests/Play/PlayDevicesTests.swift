@@ -186,6 +186,26 @@ struct PlayDevicesTests {
         }
     }
 
+    @Test("a device that was revoked plays on, and promises nothing for the next start")
+    func revoked() async throws {
+        try await aside {
+            let (phone, tablet) = try open()
+            let identity = try Data(contentsOf: URL(fileURLWithPath: self.tablet + "/identity.json"))
+            let device = try #require(
+                (try JSONSerialization.jsonObject(with: identity) as? [String: Any])?["device"] as? String)
+            let call = try Programs.run(
+                "ieum", ["devices", "revoke", device, "--yes"], environment: ["IEUM_HOME": self.phone])
+            #expect(call.status == 0, "\(call)")
+            try tablet.see("tablet: signed out, the game goes on")
+            tablet.type("구")
+            try tablet.see(row: 0, "ㄱㅜ구")
+            tablet.type("\u{3}")
+            #expect(try tablet.endRestored() == 0)
+            try tablet.see("Saved here; the server takes nothing from this device any more.")
+            try leave(phone)
+        }
+    }
+
     /// A game of another program's, in the same home.
     private struct Novel: Persistable {
         static let collection = "other.novel"
