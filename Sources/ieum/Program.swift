@@ -43,7 +43,7 @@ struct Program {
             if failure.exitCode == .usage, failure.hint == nil || error is UsageError {
                 failure.hint = "Usage: \(command.spec.usage)\nMore: ieum help \(command.word)"
             }
-            report(failure, asJSON: arguments.contains("--json"))
+            report(failure, asJSON: arguments.prefix { $0 != "--" }.contains("--json"))
             return failure.exitCode
         }
     }

@@ -74,7 +74,7 @@ struct ProcessTests {
         let first = try RunningProgram(push, home: home.path)
         #expect(first.end() == 3)
         #expect(first.data.hasPrefix("lost: kept as revision 10, but revision 9 stays the head"))
-        #expect(first.talk.contains("ieum get handle.game today --revision 10"))
+        #expect(first.talk.contains("ieum show 10"))
         let second = try RunningProgram(push + ["--json"], home: home.path)
         #expect(second.end() == 3)
         #expect(second.talk.isEmpty)

@@ -182,7 +182,9 @@ extension Call {
             StyledText(String(conflict.losing), .red),
         ])
         row("device") { names[$0.device] }
-        row("saved") { "\($0.saved.shortText)" }
+        // Where the seconds do not show which is the later one, the fractions do.
+        let stamps = [conflict.winner, conflict.loser].map { $0?.detail.stamp.shortText }
+        row("saved") { stamps[0] == stamps[1] ? $0.saved.longText : $0.saved.shortText }
         row("stamp") { $0.stamp == $0.saved ? "the same" : $0.stamp.longText }
         row("state") { $0.isTombstone ? "deleted" : $0.size.sizeText }
         try output.table(table)

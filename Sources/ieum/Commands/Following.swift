@@ -143,8 +143,7 @@ extension Call {
                     ? "the save made here (revision \(mine)) won over revision \(conflict.otherRevision)"
                     : "the save made here lost to revision \(conflict.otherRevision); it is kept as revision \(mine)"
                 output.talk("ieum: \(game.description.terminalSafe): \(words)")
-                output.talk(
-                    "  See both: ieum history \(game.collection.shellQuoted) \(game.id.shellQuoted)".terminalSafe)
+                output.talk("  See both: ieum history \(game.commandWords)".terminalSafe)
             case .refused(let push, let error):
                 output.talk(
                     "ieum: \(push.game.description.terminalSafe): the server does not take the save made here: "

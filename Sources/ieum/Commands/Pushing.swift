@@ -123,10 +123,9 @@ extension Call {
     }
 
     private func explainLoss(_ push: Push, _ receipt: PushReceipt) {
-        let game = "\(push.game.collection.shellQuoted) \(push.game.id.shellQuoted)".terminalSafe
-        output.talk("  See the head:        ieum get \(game)")
-        output.talk("  See yours:           ieum get \(game) --revision \(receipt.revision)")
-        output.talk("  To put yours on top: get the head first, then push again.")
+        output.talk("  See the head:        ieum get \(push.game.commandWords.terminalSafe)")
+        output.talk("  See yours:           ieum show \(receipt.revision)")
+        output.talk("  To put yours on top: ieum restore \(receipt.revision)")
     }
 
     private func json(

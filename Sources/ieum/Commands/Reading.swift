@@ -31,12 +31,11 @@ extension ProgramCommand {
         }
         guard version.state == nil else { return .done }
         let name = call.name(of: version.header.device, here: device.identity)
-        let words = "\(key.collection.shellQuoted) \(key.id.shellQuoted)"
         if call.wantsJSON { return .noSuchGame }
         throw Failure(
             .noSuchGame, code: "deleted",
             "the game was deleted on \(version.header.saved.shortText) UTC by \(name) (revision \(version.header.revision))",
-            hint: "Its versions are kept: ieum history \(words)")
+            hint: "Its versions are kept: ieum history \(key.commandWords)")
     }
 
     /// `ieum history`

@@ -115,9 +115,6 @@ extension Call {
         return number
     }
 
-    /// A game's two words, as a shell takes them.
-    func words(_ game: GameKey) -> String { "\(game.collection.shellQuoted) \(game.id.shellQuoted)" }
-
     fileprivate func show(_ version: VersionEntry, _ names: DeviceNames) throws {
         let detail = version.detail
         try output.boldLine("\(version.game), revision \(detail.revision)\(detail.isHead ? ": the head" : "")")

@@ -140,7 +140,7 @@ private struct Explanation {
         let known = losers.count + (prunedLoser == nil ? 0 : 1)
         let number = history.count { $0.outcome == .lost || $0.outcome == .won } - known
         guard number > 0 else { return "" }
-        return "; conflicts met before: \(number), see ieum conflicts \(key.collection) \(key.id)"
+        return "; conflicts met before: \(number), see ieum conflicts \(key.commandWords)"
     }
 
     private var clock: String {

@@ -1,5 +1,13 @@
+import IeumClient
 import TerminalText
 import Wire
+
+extension GameKey {
+    /// The game's two words behind a command, as a shell and this program take them. Options stand before them.
+    var commandWords: String {
+        "\(id.hasPrefix("-") ? "-- " : "")\(collection.shellQuoted) \(id.shellQuoted)"
+    }
+}
 
 extension Timestamp {
     /// `2026-11-29 12:00:00`, UTC, to the second.

@@ -107,6 +107,42 @@ struct HistoryCommandTests {
         #expect(try phone.run("conflicts", "handle.game", "never").status == 6)
     }
 
+    @Test("a conflict within one second shows which was saved later; who lost is told how to be put on top")
+    func withinOneSecond() throws {
+        _ = try phone.run(
+            "push", "c", "quick", "--file", "-", "--base", "none", "--saved", "2026-11-29T20:10:00.250000Z", input: "1")
+        let lost = try tablet.run(
+            "push", "c", "quick", "--file", "-", "--base", "none", "--saved", "2026-11-29T20:10:00.100000Z", input: "2")
+        #expect(lost.status == 3 && lost.talk.hasSuffix("  To put yours on top: ieum restore 5\n"), "\(lost)")
+        #expect(
+            try tablet.run("conflicts", "c", "quick").data.contains(
+                "saved     2026-11-29 20:10:00.250000  2026-11-29 20:10:00.100000\n"))
+        #expect(try tablet.run("restore", "5").data == "restored revision 5 of c quick as revision 6\n")
+        #expect(try phone.run("get", "c", "quick").data == "2")
+        #expect(
+            try tablet.run("conflicts", "handle.game", "today").data.contains(
+                "saved     2026-11-29 20:12:00  2026-11-29 20:10:00\n"))
+    }
+
+    @Test(
+        "hints hold for ids that look like options, and for those that a shell would take apart",
+        arguments: ["--json", "a$b;c'd"])
+    func oddIDs(id: String) throws {
+        let words = ["--", "c", id]
+        for state in ["1", "2"] {
+            #expect(try phone.run(["push", "--file", "-", "--base", "none"] + words, input: state).status == 0)
+        }
+        _ = try phone.run(["delete"] + words)
+        let deleted = try phone.run(["get"] + words)
+        #expect(deleted.status == 6 && deleted.talk.hasPrefix("ieum: the game was deleted on "), "\(deleted)")
+        let hint = try #require(deleted.talk.split(separator: "\n").last?.split(separator: ": ieum ").last)
+        let call = try Programs.runInstalled([
+            "IEUM_HOME=\(phone.home.path)", "/bin/sh", "-c", "\"$0\" \(hint)", Programs.url("ieum").path,
+        ])
+        #expect(call.status == 0, "\(call)")
+        #expect(call.output.split(separator: "\n").count == 4, "\(call)")
+    }
+
     @Test("many conflicts come page by page, newest first")
     func pages() throws {
         for number in 0..<5 {
