@@ -157,7 +157,9 @@ package final class PlayLoop {
     }
 
     private func paint() {
-        terminal.write(painter.paint(session.canvas(hasColours: painter.hasColours)))
+        let isShown = terminal.write(painter.paint(session.canvas(hasColours: painter.hasColours)))
+        // What the terminal took of it nobody knows.
+        if !isShown { painter.forget() }
     }
 
     private func perform(_ action: PlaySession.Action) throws {

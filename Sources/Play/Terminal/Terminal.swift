@@ -18,6 +18,8 @@ package final class Terminal {
     /// Where keys come from.
     package let input: Int32
     private let output: Int32
+    /// Whether ``output`` was opened here, so that writing never waits.
+    private let ownsOutput: Bool
     private var saved: termios?
     private var raw: termios?
 
@@ -26,7 +28,11 @@ package final class Terminal {
         environment: [String: String], input: Int32 = STDIN_FILENO, output: Int32 = STDOUT_FILENO
     ) {
         guard isatty(input) == 1, isatty(output) == 1 else { return nil }
-        (self.input, self.output) = (input, output)
+        self.input = input
+        // Opened anew, so that only we do not wait in a write: the shell shares the old one. Where it may not be opened (it is another
+        // user's, after su) a terminal that takes nothing holds us up.
+        let own = open("/proc/self/fd/\(output)", O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)
+        (self.output, ownsOutput) = own >= 0 ? (own, true) : (output, false)
         let kind = environment["TERM"] ?? ""
         // Source: no-color.org. A terminal whose name says "mono" or ends in "-m" has no colours (terminfo(5)).
         if kind.isEmpty || kind == "dumb" {
@@ -40,7 +46,10 @@ package final class Terminal {
         }
     }
 
-    deinit { leave() }
+    deinit {
+        leave()
+        if ownsOutput { close(output) }
+    }
 
     /// Columns and rows. What a terminal does not tell is 80 and 24; lines that come one under the other need no more.
     package var size: (width: Int, height: Int) {
@@ -78,11 +87,11 @@ package final class Terminal {
         write("\u{1B}[?1049h\u{1B}[?2004h")
     }
 
-    /// Puts back what was before ``enter()``. Never waits for the terminal, which may be gone.
+    /// Puts back what was before ``enter()``. Waits a second at most for the terminal, which may be gone, or take nothing.
     package func leave() {
         guard var settings = saved else { return }
         saved = nil
-        write(farewell)
+        write(farewell, patience: 1_000)
         tcsetattr(input, TCSANOW, &settings)
         // Keys that nobody reads any more are not the shell's.
         tcflush(input, TCIFLUSH)
@@ -102,7 +111,10 @@ package final class Terminal {
     }
 
     /// Writes text as it is. When the terminal is gone there is nobody to write to.
-    package func write(_ text: String) {
+    /// - Parameter patience: how long to wait for a terminal that takes nothing, in milliseconds.
+    /// - Returns: whether all of it went out. A signal ends the waiting as well.
+    @discardableResult
+    package func write(_ text: String, patience: Int32 = 5_000) -> Bool {
         var rest = Array(text.utf8)[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(output, $0.baseAddress, $0.count) }
@@ -110,11 +122,12 @@ package final class Terminal {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
                 var ready = pollfd(fd: output, events: Int16(POLLOUT), revents: 0)
-                guard poll(&ready, 1, 5_000) > 0, ready.revents & Int16(POLLOUT) != 0 else { return }
+                guard poll(&ready, 1, patience) > 0, ready.revents & Int16(POLLOUT) != 0 else { return false }
             } else if errno != EINTR {
-                return
+                return false
             }
         }
+        return true
     }
 }
 

@@ -49,6 +49,22 @@ struct PlayExitTests {
         }
     }
 
+    @Test("a terminal that takes nothing holds no signal up, and shows the game when it goes on")
+    func stalled() async throws {
+        try await aside { [homes] in
+            let terminal = try PlayTerminal(home: homes.home("a"))
+            try terminal.see("Guess the word")
+            try terminal.stall()
+            terminal.goOn()
+            terminal.type("사")
+            try terminal.see(row: 0, "ㅅㅏ사")
+            try terminal.stall()
+            terminal.signal(SIGTERM)
+            #expect(try terminal.end(within: 10) == -SIGTERM)
+            #expect(try terminal.settings() == terminal.before)
+        }
+    }
+
     @Test("an error is told below, and the terminal is as it was")
     func error() async throws {
         try await aside { [homes] in

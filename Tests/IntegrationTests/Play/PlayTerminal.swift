@@ -14,6 +14,7 @@ final class PlayTerminal: Sendable {
     private let main: Int32
     private let line: Int32
     private let isHungUp = Shared(false)
+    private let isStalled = Shared(false)
     /// `TIOCSPTLCK` and `TIOCGPTN`.
     private static let (setLock, getNumber): (UInt, UInt) = (0x4004_5431, 0x8004_5430)
     private let status = Shared<Int32?>(nil)
@@ -61,7 +62,7 @@ final class PlayTerminal: Sendable {
         screen = Shared(ScreenModel(width: width, height: height))
         process = try Self.spawn(program, arguments, environment, on: path)
         let (main, line, process, screen) = (main, line, process, screen)
-        let (sent, status, isHungUp) = (sent, status, isHungUp)
+        let (sent, status, isHungUp, isStalled) = (sent, status, isHungUp, isStalled)
         Thread.detachNewThread {
             defer {
                 close(line)
@@ -71,6 +72,10 @@ final class PlayTerminal: Sendable {
             // A read that waits would keep the terminal open.
             while !isHungUp.current {
                 var ready = pollfd(fd: main, events: Int16(POLLIN), revents: 0)
+                if isStalled.current {
+                    usleep(10_000)
+                    continue
+                }
                 guard poll(&ready, 1, 20) > 0 else { continue }
                 let count = Glibc.read(main, &chunk, chunk.count)
                 if count < 0, errno == EINTR { continue }
@@ -169,6 +174,29 @@ final class PlayTerminal: Sendable {
         var size = winsize(ws_row: UInt16(height), ws_col: UInt16(width), ws_xpixel: 0, ws_ypixel: 0)
         _ = ioctl(main, UInt(TIOCSWINSZ), &size)
     }
+
+    /// Takes nothing any more, as behind a connection that is stuck, and makes the program draw until it notices.
+    func stall() throws {
+        isStalled.change { $0 = true }
+        for _ in 0..<1_000 {
+            type("\u{C}")
+            // The key is on its way to the line for a moment. One that is not taken there tells that the program waits for its screen.
+            usleep(5_000)
+            for count in 0... {
+                var waiting: Int32 = 0
+                guard ioctl(line, UInt(FIONREAD), &waiting) == 0 else {
+                    throw WaitError(description: "FIONREAD: \(errno)")
+                }
+                if waiting == 0 { break }
+                if count == 100 { return }
+                usleep(10_000)
+            }
+        }
+        throw WaitError(description: "the program never waits for its screen")
+    }
+
+    /// Takes again what the program draws.
+    func goOn() { isStalled.change { $0 = false } }
 
     func signal(_ number: Int32) { kill(process, number) }
 
