@@ -4,7 +4,7 @@ enum ExitCode: Int32, CaseIterable {
     case done = 0
     /// The server refused, or a file of the device's could not be used.
     case refused = 1
-    /// The call is wrong: arguments, or the file to push.
+    /// The call is wrong: its arguments, or a file that they name.
     case usage = 2
     /// The push is stored, but another version stays the head.
     case lost = 3
@@ -22,7 +22,7 @@ enum ExitCode: Int32, CaseIterable {
         switch self {
         case .done: "done"
         case .refused: "refused by the server, or a file here cannot be used"
-        case .usage: "wrong call"
+        case .usage: "wrong call, or what it is to read is not as it must be"
         case .lost: "stored, but it lost a conflict"
         case .unreachable: "server unreachable, too slow or busy (a retry is safe)"
         case .notSignedIn: "not signed in"
