@@ -27,6 +27,9 @@ struct BenchOptions {
             OptionSpec(
                 "only", "PARTS",
                 help: "only these, with commas: \(Part.allCases.map(\.rawValue).joined(separator: ", "))"),
+            OptionSpec(
+                "floods", "KINDS",
+                help: "of the floods only these, with commas: \(Flood.allCases.map(\.rawValue).joined(separator: ", "))"),
             OptionSpec("json", "PATH", default: ".build/bench.json", help: "where the figures go as flat JSON"),
             OptionSpec("daemon", "PATH", help: "the ieumd to measure; by default the one beside this program"),
             OptionSpec(
@@ -41,22 +44,27 @@ struct BenchOptions {
 
     init(_ arguments: ParsedArguments) throws(UsageError) {
         plan = arguments.flag("quick") ? .quick : .full
-        parts = Part.usual
-        if let only = arguments.string("only") {
-            parts = []
-            for name in only.split(separator: ",") {
-                guard let part = Part(rawValue: String(name)) else {
-                    let near = nearest(to: String(name), in: Part.allCases.map(\.rawValue)).map {
-                        "; did you mean \($0)?"
-                    }
-                    throw UsageError("there is nothing called \(name) to measure\(near ?? "")", usage: Self.spec.usage)
-                }
-                parts.append(part)
-            }
-        }
+        parts = try Self.chosen(arguments.string("only")) ?? Part.usual
+        if let floods: [Flood] = try Self.chosen(arguments.string("floods")) { plan.hostile.floods = floods }
         jsonPath = arguments.string("json") ?? ".build/bench.json"
         folder = arguments.string("folder") ?? "/var/tmp"
         daemon = arguments.string("daemon") ?? Self.neighbour("ieumd")
+    }
+
+    /// What a list with commas names; nil where there is none.
+    private static func chosen<Choice: CaseIterable & RawRepresentable<String>>(
+        _ list: String?
+    ) throws(UsageError) -> [Choice]? {
+        guard let list else { return nil }
+        var choices: [Choice] = []
+        for name in list.split(separator: ",") {
+            guard let choice = Choice(rawValue: String(name)) else {
+                let near = nearest(to: String(name), in: Choice.allCases.map(\.rawValue)).map { "; did you mean \($0)?" }
+                throw UsageError("there is nothing called \(name) to measure\(near ?? "")", usage: Self.spec.usage)
+            }
+            choices.append(choice)
+        }
+        return choices
     }
 
     /// A program in the folder of this one.

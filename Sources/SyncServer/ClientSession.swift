@@ -4,10 +4,14 @@ import Wire
 /// One client: its connection, its session, and the way between both and the server's parts.
 final class ClientSession {
     // The server keeps its sessions and outlives them.
-    private unowned let server: SyncServer
-    private let connection: Connection
-    private var session: Session
-    private var wrongTries = 0
+    unowned let server: SyncServer
+    let connection: Connection
+    private(set) var session: Session
+    var wrongTries = 0
+    /// Whether no lines are read for a while, because the player sends more than he may.
+    var isHeldBack = false
+    /// A refusal that is not told yet.
+    var slowRefusal: SlowRefusal?
     private let since: ContinuousClock.Instant
     /// The player whose connections this one counts with.
     private var countedPlayer: PlayerID?
@@ -54,6 +58,7 @@ final class ClientSession {
 
     /// Lets the client finish what it began, then says why and closes.
     func drain(_ reason: WireError) {
+        tellSlowRefusal()
         act { $0.drain(reason, into: &$1) }
         // One that is closing for another reason waits no longer either.
         if session.state == .closed { connection.closeAfterFlush(untilSilentFor: Self.silenceAtDrain) }
@@ -73,7 +78,10 @@ final class ClientSession {
     /// - Returns: the bytes of a line that has not ended.
     func sweep(at now: ContinuousClock.Instant) -> Int {
         let limits = server.configuration.limits
-        if session.state == .awaitingLogin, now - since > limits.loginTimeout {
+        // One whose refusal waits has not signed in either; one that the database looks up may be about to.
+        let isStranger = session.state == .awaitingLogin || session.state == .signingIn && slowRefusal != nil
+        if isStranger, now - since > limits.loginTimeout {
+            tellSlowRefusal()
             hangUp(.loginTimeout)
             return 0
         }
@@ -110,16 +118,7 @@ final class ClientSession {
             server.metrics.signIns += 1
             self.tokenGeneration = tokenGeneration
             act { $0.signedIn(request, as: signIn, into: &$1) }
-        case .failure(let error):
-            connection.maxLineBytes = server.maxLineBytesOfStrangers
-            act { $0.requestFailed(request, error, into: &$1) }
-            guard [.loginFailed, .codeInvalid, .inviteInvalid].contains(error.code) else { return }
-            server.metrics.failedSignIns += 1
-            wrongTries += 1
-            server.addressLimits.triedWrongly(connection.peer, at: server.loop.now)
-            if wrongTries >= server.configuration.limits.maxWrongTries {
-                hangUp(.tooManyTries(retryAfter: .seconds(10)))
-            }
+        case .failure(let error): signInFailed(request, error)
         }
     }
 
@@ -166,7 +165,7 @@ final class ClientSession {
     // MARK: The session's machine
 
     /// Hands an event to the session and carries out what follows.
-    private func act(_ event: (inout Session, inout Session.Effects) -> Void) {
+    func act(_ event: (inout Session, inout Session.Effects) -> Void) {
         var effects = server.takeEffects()
         event(&session, &effects)
         carryOut(&effects)
@@ -213,7 +212,7 @@ final class ClientSession {
             server.reader.lastRevision(of: player, since: since, request, self)
         case .unwatch: endWatch()
         case .pauseReading: connection.pauseReading()
-        case .resumeReading: connection.resumeReading()
+        case .resumeReading: if !isHeldBack { connection.resumeReading() }
         case .close:
             endWatch()
             connection.closeAfterFlush(untilSilentFor: server.isDraining ? Self.silenceAtDrain : nil)
@@ -222,35 +221,6 @@ final class ClientSession {
 
     /// A daemon that stops does not wait for clients who have their goodbye and say nothing.
     private static let silenceAtDrain = Duration.milliseconds(200)
-
-    /// Whether the peer's address may sign in now; else the request is answered.
-    private func isAdmitted(_ request: RequestID, isNew: Bool) -> Bool {
-        let now = server.loop.now
-        let refusal =
-            isNew
-            ? server.addressLimits.refusal(ofRegistrationFrom: connection.peer, at: now)
-            : server.addressLimits.refusal(ofSignInFrom: connection.peer, at: now)
-        guard let refusal else {
-            // What comes right behind the sign-in may be as long as all lines.
-            connection.maxLineBytes = server.configuration.limits.maxLineBytes
-            return true
-        }
-        server.metrics.limitedSignIns += 1
-        act { $0.requestFailed(request, refusal, into: &$1) }
-        return false
-    }
-
-    /// Whether the player may do that now; else the request is answered.
-    private func mayChange(
-        _ change: DeviceChangeLimits.Change, of player: PlayerID, _ request: RequestID
-    ) -> Bool {
-        guard let refusal = server.deviceChangeLimits.refusal(of: change, by: player, at: server.loop.now) else {
-            return true
-        }
-        server.metrics.limitedDeviceChanges += 1
-        act { $0.requestFailed(request, refusal, into: &$1) }
-        return false
-    }
 
     private func beginWatch(_ player: PlayerID) {
         guard watchedPlayer == nil else { return }

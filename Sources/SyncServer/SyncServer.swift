@@ -35,6 +35,7 @@ public final class SyncServer {
     private(set) lazy var playerLimits = PlayerLimits(configuration.limits, pool: pool, loop: loop)
     var addressLimits: AddressLimits
     var deviceChangeLimits: DeviceChangeLimits
+    let shortWaits: ShortWaits
     private var spareEffects: [Session.Effects] = []
     private var listener: Listener?
     private var responder: HTTPResponder?
@@ -64,6 +65,7 @@ public final class SyncServer {
         self.tls = tls
         addressLimits = AddressLimits(configuration.limits, at: loop.now)
         deviceChangeLimits = DeviceChangeLimits(configuration.limits, at: loop.now)
+        shortWaits = ShortWaits(loop: loop)
         self.configuration = configuration
         self.loop = loop
         self.log = log
@@ -166,7 +168,7 @@ public final class SyncServer {
         }
         if let refusal = playerLimits.refusal(of: push, player) {
             metrics.limitedPushes += 1
-            return origin.pushFinished(request, .failure(refusal))
+            return origin.pushRefused(request, refusal)
         }
         pendingBytes += pending.bytes
         lanes[laneMap.lane(of: player)].add(pending)

@@ -9,7 +9,8 @@ struct HostilePlan {
     /// How often, and for how long, a healthy client is measured beside each flood.
     var floodRounds: Int
     var floodTime: Duration
-    let floods = Flood.allCases
+    /// The kinds of floods.
+    var floods = Flood.allCases
 
     /// `make hostile`.
     static let full = HostilePlan(

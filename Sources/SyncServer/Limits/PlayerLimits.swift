@@ -78,16 +78,17 @@ final class PlayerLimits {
         let now = loop.now
         let size = push.state?.count ?? 0
         return withStanding(of: player) { standing in
-            if standing.isOverBytes, push.state != nil { return overBytes(&standing, player, now) }
-            if standing.isOverGames, push.state != nil, (push.base ?? 0) == 0 {
-                return overGames(&standing, player, now)
-            }
-            // Both are looked at before one is taken: what is refused costs nothing.
+            // All are looked at before one is taken: what is to come again costs nothing.
             if let rate = limits.bytesPerPlayer, let wait = standing.bytes.wait(for: Double(size), of: rate, at: now) {
                 return .rateLimited("bytes of this player", retryAfter: wait)
             }
             if let rate = limits.pushesPerPlayer, let wait = standing.pushes.take(1, of: rate, at: now) {
                 return .rateLimited("pushes of this player", retryAfter: wait)
+            }
+            // A push that will never be taken has cost one of the rate, so that sending it again and again is no faster.
+            if standing.isOverBytes, push.state != nil { return overBytes(&standing, player, now) }
+            if standing.isOverGames, push.state != nil, (push.base ?? 0) == 0 {
+                return overGames(&standing, player, now)
             }
             if let rate = limits.bytesPerPlayer { _ = standing.bytes.take(Double(size), of: rate, at: now) }
             standing.newPushes += 1
