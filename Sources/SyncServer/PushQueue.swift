@@ -87,7 +87,7 @@ struct PushQueue {
     }
 
     /// The most rows that one player has in a batch, so that nobody waits for long behind somebody who pushes much.
-    static let maxRowsPerPlayer = 64
+    static let maxRowsPerPlayer = 16
 
     /// Takes the next batch, sorted by player, with at most one push of a game.
     ///

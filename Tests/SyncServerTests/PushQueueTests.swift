@@ -119,7 +119,7 @@ func shares() throws {
     #expect(next.contains { $0.player == maker.players[1] })
     var numbers: [Int64] = []
     while !queue.isEmpty { numbers += queue.takeBatch(maxRows: 512, maxBytes: 1 << 20).compactMap(\.push.base) }
-    #expect(numbers == (129...200).map { Int64($0) })
+    #expect(numbers == (2 * PushQueue.maxRowsPerPlayer + 1...200).map { Int64($0) })
 }
 
 @Test("only pushes that waited too long are taken out")

@@ -18,7 +18,7 @@ final class ShortWaits {
     /// How much waits.
     var count: Int { wheel.count }
 
-    /// Does work after a delay, of ``longest`` at most, and a fiftieth of a second later at the latest.
+    /// Does work after a delay, of ``longest`` at most, and a few milliseconds later at the latest.
     func after(_ delay: Duration, _ work: @escaping () -> Void) {
         wheel.add(work, after: delay, at: loop.now)
         guard timer == nil else { return }

@@ -3,11 +3,11 @@
 /// A pure value, driven by ``ShortWaits``. Nothing is put off for longer than ``longest``.
 struct TimingWheel<Element> {
     /// How exact it is: what is asked for at every tick is at most so late.
-    static var tick: Duration { .milliseconds(20) }
+    static var tick: Duration { .milliseconds(5) }
     /// The longest wait; what is to wait longer waits this long.
     static var longest: Duration { .seconds(1) }
     /// More than the ticks of the longest wait, so that what is due at different times lies in different slots.
-    private static var slotCount: Int { 64 }
+    private static var slotCount: Int { 256 }
 
     private let start: ContinuousClock.Instant
     private var slots: [[(tick: Int, element: Element)]] = Array(repeating: [], count: slotCount)

@@ -1,5 +1,7 @@
 import Foundation
+import TestSupport
 import Testing
+import Wire
 
 @Suite("what one address may do")
 struct AddressLimitTests {
@@ -83,6 +85,65 @@ struct AddressLimitTests {
         #expect(signIns.contains { $0.hasPrefix("ERR rate-limited retry-after=") })
         #expect(signIns.filter { $0.hasPrefix("OK ") }.count >= 8)
     }
+
+    @Test("a wrong token, code or invite is answered late, and who is told to wait is told what is left of the wait")
+    func lateRefusals() async throws {
+        try await aside {
+            let house = try House(
+                BalancedClient.options + ["--wrong-tries-per-address", "1/min:3", "--registration", "invite"])
+            let daemon = house.daemon
+            let guessing = try BalancedClient.connect(daemon, from: "192.0.2.66")
+            for line in ["LOGIN \(Self.unknownToken)", "LINK AAAA-AAAA", "REGISTER invite=AAAA-AAAA-AAAA-AAAA"] {
+                let begin = ContinuousClock.now
+                // What needs no database is answered behind it, in order.
+                try guessing.send(line + "\nPING")
+                let answer = try guessing.reply().last ?? ""
+                #expect(answer.hasPrefix("ERR ") && !answer.contains("retry-after="), "\(answer)")
+                #expect(ContinuousClock.now - begin >= .milliseconds(500), "\(line)")
+                #expect(try guessing.reply() == ["OK"])
+            }
+            let begin = ContinuousClock.now
+            let answer = try guessing.ask("LOGIN \(Self.unknownToken)")
+            let wait = try #require(Double(fields(answer)["retry-after"] ?? ""), "\(answer)")
+            #expect(answer.hasPrefix("ERR too-many-tries "), "\(answer)")
+            #expect(ContinuousClock.now - begin >= .milliseconds(500))
+            #expect(wait < 59.5 && wait > 30)
+        }
+    }
+
+    @Test("whoever waits for a late refusal is not signed in meanwhile: the time for that ends it")
+    func lateRefusalsTakeTime() async throws {
+        try await aside {
+            let house = try House(["--login-timeout", "1"])
+            let guessing = try RawClient(port: house.daemon.port)
+            // Fewer tries than a connection may have; each takes half a second.
+            for _ in 1...4 { try guessing.send("LOGIN \(Self.unknownToken)") }
+            var lines: [String] = []
+            while let line = try guessing.line() { lines.append(line) }
+            #expect(lines.last?.hasPrefix("* BYE reason=login-timeout") == true, "\(lines)")
+            #expect(lines.count < 5 && lines.dropLast().allSatisfy { $0.hasPrefix("ERR login-failed") }, "\(lines)")
+        }
+    }
+
+    @Test("a daemon that stops tells what it was to tell late")
+    func lateRefusalsWhenStopping() throws {
+        let database = try TestDatabase.migrated()
+        let daemon = try DaemonProcess(database: database.conninfo, metrics: "127.0.0.1:0")
+        let monitoring = try daemon.metricsPort()
+        let guessing = try RawClient(port: daemon.port)
+        try guessing.send("LOGIN \(Self.unknownToken)")
+        try eventually(20, "the token was looked up") {
+            try metric("ieum_sign_ins_failed_total", port: monitoring) == 1
+        }
+        #expect(daemon.stop() == 0)
+        #expect(try guessing.line()?.hasPrefix("ERR login-failed ") == true)
+        #expect(try guessing.line()?.hasPrefix("* BYE reason=shutting-down ") == true)
+        #expect(try guessing.line() == nil)
+    }
+
+    /// A token of no device.
+    private static let unknownToken =
+        Token(player: PlayerID(UUID()), device: DeviceID(UUID()), secret: Array(repeating: 1, count: 32))?.text ?? ""
 
     @Test("a balancer that sends no header, a wrong one or half of one is cut off, and others are served meanwhile")
     func headers() throws {

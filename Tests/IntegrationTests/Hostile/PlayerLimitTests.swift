@@ -52,6 +52,26 @@ struct PlayerLimitTests {
         #expect(try other.ask("PUSH g x base=0 {}").hasPrefix("OK outcome=created"))
     }
 
+    @Test("behind a push beyond the rate no line is read until it may come again; what was accepted is answered meanwhile")
+    func holdingBack() throws {
+        let house = try House(["--pushes-per-player", "5/s:5"])
+        let (client, token) = try newPlayer(house.daemon)
+        let begin = ContinuousClock.now
+        try client.send((1...15).map { "PUSH g x\($0) base=0 {}\n" }.joined().utf8)
+        let answers = try (1...15).map { _ in try client.reply().last ?? "" }
+        let refused = answers.map { $0.hasPrefix("ERR rate-limited retry-after=") }
+        #expect(answers.indices.allSatisfy { refused[$0] || answers[$0].hasPrefix("OK outcome=created") }, "\(answers)")
+        // A fifth of a second behind each refusal, there is room for one.
+        #expect(!zip(refused, refused.dropFirst()).contains { $0 && $1 }, "\(answers)")
+        let refusals = refused.filter { $0 }.count
+        #expect(refusals >= 3, "\(answers)")
+        #expect(ContinuousClock.now - begin >= .milliseconds(150) * (refusals - 1))
+        // No other command waits for it on another connection.
+        let other = try RawClient(port: house.daemon.port)
+        #expect(try other.ask("LOGIN \(token)").hasPrefix("OK "))
+        #expect(try other.ask("GET g x1").hasPrefix("END"))
+    }
+
     @Test("bytes beyond the rate, too; one large state is never impossible")
     func bytes() throws {
         let house = try House(["--bytes-per-player", "100000/s:50000"])
