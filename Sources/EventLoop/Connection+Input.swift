@@ -47,7 +47,7 @@ extension Connection {
         guard mayDeliver, !isDelivering, let transport else { return }
         if transport.hasInput || (hasInputEnded && !isInputEndTold) {
             wantsDelivery = true
-            wantAttention()
+            if yieldsToOthers { wantMoreTime() } else { wantAttention() }
         } else {
             updateReading()
         }
@@ -61,6 +61,10 @@ extension Connection {
         if phase == .finishing || phase == .lingering { return discardInput() }
         // Only now, when more has come, is the socket taken out of epoll: a short pause costs no system call.
         guard mayDeliver, !wantsDelivery else { return setReading(false) }
+        if yieldsToOthers {
+            wantsDelivery = true
+            return wantMoreTime()
+        }
         let isTurnFull = (loop?.linesOfTurn ?? 0) >= Self.maxLinesOfTurn
         deliver(atMost: isTurnFull ? 1 : Self.maxLinesAtOnce.first)
     }

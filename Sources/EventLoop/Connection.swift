@@ -86,6 +86,10 @@ public final class Connection {
     var reader: LineReader
     var phase = Phase.created
 
+    /// Whether its lines, be they few, wait like those of connections that send many: for the time that a turn has for them
+    /// when the others had theirs. For peers of whom there may be a crowd that nobody knows.
+    public var yieldsToOthers = false
+
     var isDelivering = false
     var wantsDelivery = false  // buffered lines or the input's end wait for the loop to deliver them
     var isReading = false  // EV_READ is enabled

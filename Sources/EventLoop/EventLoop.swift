@@ -9,7 +9,8 @@ import Glibc
 /// The objects keep their loop alive; the loop keeps none of them (except, for the moment, a ``Connection`` that is
 /// being flushed or closed). One turn of the loop is: wait for events and run their callbacks, run the deferred
 /// work, send what the connections have gathered; then go on, for ``greedyTime`` at most, with those that sent more lines
-/// than are taken at once. So whoever sends little waits for a short turn only, however many send much.
+/// than are taken at once, and those that yield to others. So whoever sends little waits for a short turn only, however many
+/// send much.
 ///
 /// Creating a loop makes the process ignore `SIGPIPE`, so that writing to a peer that left is an error and no death.
 public final class EventLoop {
@@ -25,7 +26,7 @@ public final class EventLoop {
 
     /// Connections with output to send or lines to deliver.
     var attention = AttentionQueue()
-    /// Connections that sent more lines than are taken at once: they share what time a turn has for them.
+    /// Connections that sent more lines than are taken at once, or yield to others: they share what time a turn has for them.
     var greedy = AttentionQueue()
     /// How long a turn goes on with those, and how long it accepts new ones, when others may be waiting.
     static let greedyTime = Duration.microseconds(200)

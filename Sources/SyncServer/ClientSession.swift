@@ -33,6 +33,8 @@ final class ClientSession {
         self.server = server
         self.connection = connection
         since = server.loop.now
+        // Nobody knows how many strangers there will be: players do not wait for them.
+        connection.yieldsToOthers = true
         session = Session(server: server.description)
     }
 
@@ -115,6 +117,7 @@ final class ClientSession {
                 return hangUp(.tooManyConnections(of: "this player"))
             }
             countedPlayer = signIn.player
+            connection.yieldsToOthers = server.playerLimits.hasManyConnections(signIn.player)
             server.metrics.signIns += 1
             self.tokenGeneration = tokenGeneration
             act { $0.signedIn(request, as: signIn, into: &$1) }

@@ -36,6 +36,39 @@ struct FairnessTests {
         #expect(loop.run(until: { lines.value == 40 * 2_000 }, timeout: .seconds(30)), "all of theirs comes too")
     }
 
+    @Test("a crowd that yields lets one that does not go before it, has little of each turn, and comes to its turn itself")
+    func yielding() throws {
+        let loop = try EventLoop()
+        let crowd = try (0..<300).map { _ in try Link(loop: loop) }
+        let modest = try Link(loop: loop)
+        let lines = Box(0)
+        for link in crowd {
+            link.connection?.yieldsToOthers = true
+            link.recorder.reaction = { _, _ in
+                lines.value += 1
+                // As long as a command takes.
+                let end = ContinuousClock.now + .microseconds(20)
+                while ContinuousClock.now < end {}
+            }
+        }
+        var before: [Int] = []
+        for round in 1...20 {
+            for link in crowd { link.peer.send("x\n") }
+            modest.peer.send("y\n")
+            #expect(loop.run(until: { modest.recorder.lineCount == round }, timeout: .seconds(10)))
+            before.append(lines.value - (round - 1) * crowd.count)
+            #expect(loop.run(until: { lines.value == round * crowd.count }, timeout: .seconds(10)), "all comes")
+        }
+        // Of 300 no more than a turn or two has time for.
+        #expect(before.sorted()[18] <= 30, "\(before)")
+        #expect(crowd.allSatisfy { $0.recorder.lineCount == 20 })
+        // Their end, too, with a line before it.
+        crowd[0].peer.send("z\n")
+        crowd[0].peer.finishSending()
+        #expect(loop.run(until: { crowd[0].recorder.events.contains(.inputEnded(unterminated: 0)) }, timeout: .seconds(10)))
+        #expect(crowd[0].recorder.lineCount == 21)
+    }
+
     @Test("share the time: none is done while another has hardly begun")
     func greedyAmongThemselves() throws {
         let loop = try EventLoop()

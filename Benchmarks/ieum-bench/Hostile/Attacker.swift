@@ -137,6 +137,7 @@ final class Attacker {
         case .logins, .loginsOfOne, .guesses: lair.socket.send(tries())
         case .garbage, .endless: lair.socket.wantsRoom = true
         case .drip: break
+        case .chatter: lair.socket.send(Self.ping)
         case .pushes, .pings: lair.socket.send(Array("LOGIN \(token)\n".utf8))
         }
     }
@@ -176,6 +177,7 @@ final class Attacker {
     }
 
     private static let endless = [UInt8](repeating: UInt8(ascii: "a"), count: 65_536)
+    private static let ping = Array("PING\n".utf8)
     private static let pings = Array(String(repeating: "PING\n", count: 1_024).utf8)
     private static let garbage: [UInt8] = {
         var random = SplitMix(seed: 7)
@@ -225,6 +227,7 @@ final class Attacker {
                 lair.socket.send(tries())
             }
         case .pushes, .pings: lair.socket.wantsRoom = true
+        case .chatter: lair.socket.send(Self.ping)
         case .connections, .garbage, .endless, .drip: break
         }
     }

@@ -18,6 +18,8 @@ enum Flood: String, CaseIterable {
     case pushes
     /// Pings without waiting for the answers.
     case pings
+    /// Pings, and again as soon as the answer is there: little from each, but from many.
+    case chatter
 
     /// The key's part of its figures.
     var key: String { rawValue.split(separator: "-").joined(separator: "_") }
@@ -26,6 +28,7 @@ enum Flood: String, CaseIterable {
     var width: Int {
         switch self {
         case .drip: 1_000
+        case .chatter: 512
         case .pushes: 4
         default: 64
         }
@@ -44,7 +47,7 @@ enum Flood: String, CaseIterable {
         case .endless: ["line-too-long"]
         case .guesses: ["code-invalid", "too-many-tries", "busy"]
         case .pushes: ["OK", "rate-limited"]
-        case .pings: ["OK"]
+        case .pings, .chatter: ["OK"]
         }
     }
 }

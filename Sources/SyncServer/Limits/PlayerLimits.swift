@@ -66,6 +66,13 @@ final class PlayerLimits {
         return true
     }
 
+    /// Whether the player has more connections than devices in use: the further ones yield to other players'.
+    func hasManyConnections(_ player: PlayerID) -> Bool {
+        players[player].map { $0.connections > Self.fewConnections } ?? false
+    }
+
+    private static let fewConnections = 16
+
     /// Counts a signed-in connection out.
     func leave(_ player: PlayerID) {
         guard let count = players[player]?.connections else { return }
