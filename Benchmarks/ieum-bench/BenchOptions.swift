@@ -29,7 +29,8 @@ struct BenchOptions {
                 help: "only these, with commas: \(Part.allCases.map(\.rawValue).joined(separator: ", "))"),
             OptionSpec(
                 "floods", "KINDS",
-                help: "of the floods only these, with commas: \(Flood.allCases.map(\.rawValue).joined(separator: ", "))"),
+                help: "of the floods only these, with commas: \(Flood.allCases.map(\.rawValue).joined(separator: ", "))"
+            ),
             OptionSpec("json", "PATH", default: ".build/bench.json", help: "where the figures go as flat JSON"),
             OptionSpec("daemon", "PATH", help: "the ieumd to measure; by default the one beside this program"),
             OptionSpec(
@@ -59,7 +60,9 @@ struct BenchOptions {
         var choices: [Choice] = []
         for name in list.split(separator: ",") {
             guard let choice = Choice(rawValue: String(name)) else {
-                let near = nearest(to: String(name), in: Choice.allCases.map(\.rawValue)).map { "; did you mean \($0)?" }
+                let near = nearest(to: String(name), in: Choice.allCases.map(\.rawValue)).map {
+                    "; did you mean \($0)?"
+                }
                 throw UsageError("there is nothing called \(name) to measure\(near ?? "")", usage: Self.spec.usage)
             }
             choices.append(choice)

@@ -36,7 +36,9 @@ struct FairnessTests {
         #expect(loop.run(until: { lines.value == 40 * 2_000 }, timeout: .seconds(30)), "all of theirs comes too")
     }
 
-    @Test("a crowd that yields lets one that does not go before it, has little of each turn, and comes to its turn itself")
+    @Test(
+        "a crowd that yields lets one that does not go before it, has little of each turn, and comes to its turn itself"
+    )
     func yielding() throws {
         let loop = try EventLoop()
         let crowd = try (0..<300).map { _ in try Link(loop: loop) }
@@ -65,7 +67,8 @@ struct FairnessTests {
         // Their end, too, with a line before it.
         crowd[0].peer.send("z\n")
         crowd[0].peer.finishSending()
-        #expect(loop.run(until: { crowd[0].recorder.events.contains(.inputEnded(unterminated: 0)) }, timeout: .seconds(10)))
+        #expect(
+            loop.run(until: { crowd[0].recorder.events.contains(.inputEnded(unterminated: 0)) }, timeout: .seconds(10)))
         #expect(crowd[0].recorder.lineCount == 21)
     }
 

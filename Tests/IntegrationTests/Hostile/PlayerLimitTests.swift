@@ -52,7 +52,9 @@ struct PlayerLimitTests {
         #expect(try other.ask("PUSH g x base=0 {}").hasPrefix("OK outcome=created"))
     }
 
-    @Test("behind a push beyond the rate no line is read until it may come again; what was accepted is answered meanwhile")
+    @Test(
+        "behind a push beyond the rate no line is read until it may come again; what was accepted is answered meanwhile"
+    )
     func holdingBack() throws {
         let house = try House(["--pushes-per-player", "5/s:5"])
         let (client, token) = try newPlayer(house.daemon)
