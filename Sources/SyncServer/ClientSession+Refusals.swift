@@ -5,7 +5,7 @@ import Wire
 ///
 /// A sign-in that is refused, and what is beyond a rate of its own, is answered late: who guesses or does not wait comes no
 /// faster, by as many connections as they like, than connections may be. Beyond the rate of pushes the answer comes at once,
-/// behind those before it, and then no further line is read for a while.
+/// behind those before it, and then no further line is read for a while; so it is behind each line of strangers who say much.
 extension ClientSession {
     /// An answer that waits for its time.
     struct SlowRefusal {
@@ -73,6 +73,22 @@ extension ClientSession {
             server.shortWaits.after(wait) { [weak self] in self?.readOn() }
         }
         pushFinished(request, .failure(refusal))
+    }
+
+    // MARK: Strangers
+
+    /// A greeting and a sign-in, again after every wrong try, and some pings: more than that no client has to say before it is
+    /// signed in.
+    private static let linesOfStranger: UInt32 = 32
+    /// The rest after each further line of a stranger's.
+    private static let strangersRest = Duration.milliseconds(100)
+
+    /// Somebody said something: strangers who say much are heard slowly, so that a crowd of them costs little.
+    func heard() {
+        guard identity == nil, lines >= Self.linesOfStranger, !isHeldBack, !session.isPaused else { return }
+        isHeldBack = true
+        connection.pauseReading()
+        server.shortWaits.after(Self.strangersRest) { [weak self] in self?.readOn() }
     }
 
     private func readOn() {

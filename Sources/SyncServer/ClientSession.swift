@@ -8,14 +8,15 @@ final class ClientSession {
     let connection: Connection
     private(set) var session: Session
     var wrongTries = 0
-    /// Whether no lines are read for a while, because the player sends more than he may.
+    /// Whether no lines are read for a while, because the peer sends more than it may.
     var isHeldBack = false
     /// A refusal that is not told yet.
     var slowRefusal: SlowRefusal?
     private let since: ContinuousClock.Instant
     /// The player whose connections this one counts with.
     private var countedPlayer: PlayerID?
-    private var lines: UInt32 = 0
+    /// How many lines have come.
+    private(set) var lines: UInt32 = 0
     /// The line that was unfinished at the last look, by its number; since when it was seen so, and what had come by then.
     private var unfinished: (line: UInt32, since: ContinuousClock.Instant, received: Int)?
     /// Until when the signed-in device counts as valid without being looked up; nil before its first push.
@@ -256,6 +257,7 @@ extension ClientSession: ConnectionDelegate {
         var effects = server.takeEffects()
         session.lineReceived(line, at: Clock.now(), into: &effects)
         carryOut(&effects)
+        heard()
     }
 
     func lineTooLong(on connection: Connection) {
@@ -263,6 +265,7 @@ extension ClientSession: ConnectionDelegate {
         lines &+= 1
         let limit = connection.maxLineBytes
         act { $0.lineTooLong(limit: limit, into: &$1) }
+        heard()
     }
 
     func outputDrained(on connection: Connection) {

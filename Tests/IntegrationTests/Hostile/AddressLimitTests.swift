@@ -125,6 +125,28 @@ struct AddressLimitTests {
         }
     }
 
+    @Test("whoever says much before signing in is heard slowly, in order, and as fast as others once signed in")
+    func talkativeStranger() async throws {
+        try await aside {
+            let house = try House([])
+            let stranger = try RawClient(port: house.daemon.port)
+            func timeOfPings(_ count: Int) throws -> Duration {
+                let begin = ContinuousClock.now
+                try stranger.send(Array(repeating: "PING", count: count).joined(separator: "\n"))
+                for _ in 0..<count { #expect(try stranger.reply() == ["OK"]) }
+                return ContinuousClock.now - begin
+            }
+            // The 32nd line is the first after which there is a rest.
+            #expect(try timeOfPings(37) >= .milliseconds(500))
+            let begin = ContinuousClock.now
+            for _ in 0..<3 { #expect(try stranger.ask("NONSENSE").hasPrefix("ERR ")) }
+            #expect(ContinuousClock.now - begin >= .milliseconds(200))
+            let answer = try stranger.ask("REGISTER device=phone")
+            #expect(answer.hasPrefix("OK player="), "\(answer)")
+            #expect(try timeOfPings(200) < .seconds(10), "twenty seconds at a stranger's pace")
+        }
+    }
+
     @Test("a daemon that stops tells what it was to tell late")
     func lateRefusalsWhenStopping() throws {
         let database = try TestDatabase.migrated()
