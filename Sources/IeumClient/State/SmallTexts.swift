@@ -39,7 +39,10 @@ struct SmallValue: Equatable {
 /// What a type writes depends on its value alone; one that breaks this rule, by a global setting say, is found out: in each
 /// encoding the first value of a type is encoded in any case, and all texts are forgotten where it says something else.
 struct SmallTexts {
-    private typealias Place = (value: SmallValue?, start: Int32, end: Int32)
+    private typealias Place = (value: SmallValue?, start: Int32, count: Int16, levels: Int16)
+
+    /// Where a text stands, and how many values are in one another in it.
+    typealias Known = (range: Range<Int>, levels: Int)
 
     /// A power of two.
     private static let size = 128
@@ -57,7 +60,7 @@ struct SmallTexts {
     }
 
     /// The text of a value whose type was met in this encoding.
-    func text(of value: SmallValue) -> Range<Int>? {
+    func text(of value: SmallValue) -> Known? {
         isProven(value.type) ? find(value) : nil
     }
 
@@ -70,64 +73,73 @@ struct SmallTexts {
     ///   - elements: the array's memory.
     ///   - first: where to begin.
     ///   - count: how many elements there are.
-    /// - Returns: the first element that was not appended.
+    /// - Returns: the first element that was not appended, and the most levels of those that were.
     func append<Element>(
         _ type: Element.Type, _ elements: UnsafeRawBufferPointer, from first: Int, count: Int, to text: inout [UInt8]
-    ) -> Int {
+    ) -> (next: Int, levels: Int) {
         let type = ObjectIdentifier(type)
         let (size, stride) = (MemoryLayout<Element>.size, MemoryLayout<Element>.stride)
         return bytes.withUnsafeBufferPointer { bytes in
+            var levels = 0
             for index in first..<count {
                 let value = UnsafeRawBufferPointer(rebasing: elements[index * stride..<index * stride + size])
-                guard let known = find(SmallValue(type: type, value)) else { return index }
+                guard let known = find(SmallValue(type: type, value)) else {
+                    return (index, levels)
+                }
                 if index > first { text.append(UInt8(ascii: ",")) }
-                text.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[known]))
+                text.append(contentsOf: UnsafeBufferPointer(rebasing: bytes[known.range]))
+                levels = max(levels, known.levels)
             }
-            return count
+            return (count, levels)
         }
     }
 
     /// Takes note of what a value was just encoded as.
-    mutating func learn(_ value: SmallValue, _ text: Range<Int>, of source: [UInt8]) {
+    mutating func learn(_ value: SmallValue, _ text: Range<Int>, of source: [UInt8], levels: Int) {
         if let known = find(value) {
-            let isSame = bytes[known].elementsEqual(source[text])
+            let isSame = bytes[known.range].elementsEqual(source[text])
             if !isSame { forget() }
             if !provenTypes.contains(value.type) { provenTypes.append(value.type) }
             if isSame { return }
         } else if !provenTypes.contains(value.type) {
             provenTypes.append(value.type)
         }
-        remember(value, text, of: source)
+        remember(value, text, of: source, levels: levels)
     }
 
-    private func find(_ value: SmallValue) -> Range<Int>? {
+    private func find(_ value: SmallValue) -> Known? {
         guard !places.isEmpty else { return nil }
         let first = value.hash
         for step in 0..<UInt(Self.reach) {
             let place = places[Int(truncatingIfNeeded: (first &+ step) % UInt(Self.size))]
             guard let known = place.value else { return nil }
-            if known == value { return Int(place.start)..<Int(place.end) }
+            if known == value {
+                let start = Int(place.start)
+                return (start..<start + Int(place.count), Int(place.levels))
+            }
         }
         return nil
     }
 
-    private mutating func remember(_ value: SmallValue, _ text: Range<Int>, of source: [UInt8]) {
-        // A small value may write a long text.
-        guard text.count <= 1_024 else { return }
+    private mutating func remember(_ value: SmallValue, _ text: Range<Int>, of source: [UInt8], levels: Int) {
+        // A small value may write a long text, and a deep one.
+        guard text.count <= 1_024, let levels = Int16(exactly: levels) else { return }
         if bytes.count + text.count > Self.maxBytes { forget() }
-        if places.isEmpty { places = Array(repeating: (nil, 0, 0), count: Self.size) }
+        if places.isEmpty { places = Array(repeating: (nil, 0, 0, 0), count: Self.size) }
         let first = value.hash
         for step in 0..<UInt(Self.reach) {
             let index = Int(truncatingIfNeeded: (first &+ step) % UInt(Self.size))
             guard places[index].value == nil else { continue }
             let start = bytes.count
             source.withUnsafeBufferPointer { bytes.append(contentsOf: UnsafeBufferPointer(rebasing: $0[text])) }
-            places[index] = (value, Int32(truncatingIfNeeded: start), Int32(truncatingIfNeeded: bytes.count))
+            places[index] = (
+                value, Int32(truncatingIfNeeded: start), Int16(truncatingIfNeeded: text.count), levels
+            )
             return
         }
         // Full: what is used now makes room for itself.
         forget()
-        remember(value, text, of: source)
+        remember(value, text, of: source, levels: Int(levels))
     }
 
     private mutating func forget() {

@@ -24,12 +24,13 @@ extension StateWriting {
 
     /// Adds elements of an array whose texts are known, up to the first whose text is not, all as one part.
     /// - Returns: the first one that was not added.
-    func addKnownElements<Element>(of array: [Element], from first: Int, to content: EncodedContent) -> Int {
+    func addKnownElements<Element>(of array: [Element], from first: Int, to slot: EncodingSlot) -> Int {
         guard knowsTexts(of: Element.self) else { return first }
+        let content = slot.content
         let hasComma = content.end == bytes.count && !content.parts.isEmpty
         if hasComma { bytes.append(UInt8(ascii: ",")) }
         let start = bytes.count
-        let next = appendKnownTexts(of: array, from: first)
+        let next = appendKnownTexts(of: array, from: first, in: slot)
         guard next > first else {
             if hasComma { bytes.removeLast() }
             return first

@@ -20,7 +20,7 @@ final class StateWriting {
     @exclusivity(unchecked) private var idle: [EncodingSlot] = []
     @exclusivity(unchecked) private var scratch: [UInt8] = []
     @exclusivity(unchecked) private var texts = SmallTexts()
-    /// The greatest depth of a value.
+    /// The greatest depth of a value, and of a container that a type nests by itself.
     @exclusivity(unchecked) private var deepest = 0
     /// Whether a text holds U+0000.
     @exclusivity(unchecked) private var hasNUL = false
@@ -110,6 +110,7 @@ final class StateWriting {
             fail(slot, Self.tooDeep)
             return nil
         }
+        deepest = max(deepest, slot.depth + 1)
         return EncodingSlot(self, in: slot, step, call: slot.call)
     }
 
@@ -141,7 +142,10 @@ final class StateWriting {
         let small = SmallValue(value)
         if let small, let text = texts.text(of: small) {
             let start = bytes.count
-            texts.bytes.withUnsafeBufferPointer { bytes.append(contentsOf: UnsafeBufferPointer(rebasing: $0[text])) }
+            texts.bytes.withUnsafeBufferPointer {
+                bytes.append(contentsOf: UnsafeBufferPointer(rebasing: $0[text.range]))
+            }
+            deepest = max(deepest, (parent?.depth ?? -1) + text.levels)
             return .text(start..<bytes.count)
         }
         let pathsBefore = pathsRead
@@ -157,7 +161,9 @@ final class StateWriting {
         } else {
             slot = EncodingSlot(self, in: parent, step(), call: call)
         }
-        deepest = max(deepest, slot.depth)
+        let (depth, deepestBefore) = (slot.depth, deepest)
+        deepest = depth
+        defer { deepest = max(deepest, deepestBefore) }
         switch kind {
         case .list(let list):
             begin(slot.content, .array)
@@ -178,7 +184,9 @@ final class StateWriting {
         slot.leave()
         idle.append(slot)
         guard let range else { return nil }
-        if let small, pathsRead == pathsBefore { texts.learn(small, range, of: bytes) }
+        if let small, pathsRead == pathsBefore {
+            texts.learn(small, range, of: bytes, levels: deepest - depth + 1)
+        }
         return .text(range)
     }
 
@@ -200,8 +208,12 @@ final class StateWriting {
 
     /// Appends the texts of an array's elements, with commas between them, up to the first whose text is not known.
     /// - Returns: that one, or the elements' count.
-    func appendKnownTexts<Element>(of array: [Element], from first: Int) -> Int {
-        array.withUnsafeBytes { texts.append(Element.self, $0, from: first, count: array.count, to: &bytes) }
+    func appendKnownTexts<Element>(of array: [Element], from first: Int, in slot: EncodingSlot) -> Int {
+        let known = array.withUnsafeBytes {
+            texts.append(Element.self, $0, from: first, count: array.count, to: &bytes)
+        }
+        deepest = max(deepest, slot.depth + known.levels)
+        return known.next
     }
 
     /// Puts the text of a complete value in the place of the texts of its parts, which were all written since `start`.
@@ -324,7 +336,7 @@ extension Array: EncodedList where Element: Encodable {
         var index = 0
         while index < count {
             if areSmall {
-                index = writing.addKnownElements(of: self, from: index, to: content)
+                index = writing.addKnownElements(of: self, from: index, to: slot)
                 if index == count { return }
             }
             try writing.addElement(to: content) { try writing.whole(self[index], kind, in: slot, .index(index)) }
