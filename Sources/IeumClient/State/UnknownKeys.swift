@@ -3,8 +3,8 @@
 ///
 /// A merge of three: what is stored, what decoding and encoding leaves of it, and the new value. Where the new value says
 /// what was left of the stored text, the app has changed nothing and the stored text stays; where it differs, it counts;
-/// keys that are in the stored text alone stay. Objects are merged by path, arrays element by element where the element is
-/// otherwise unchanged, wherever it has moved to.
+/// keys that are in the stored text alone stay. Objects are merged by path; elements of arrays where they are otherwise
+/// unchanged, wherever they have moved to, or have the `id` of an old one, or, without any, stand where it stood.
 enum UnknownKeys {
     /// The text to store.
     /// - Parameters:
@@ -47,15 +47,44 @@ enum UnknownKeys {
         for index in read.indices.reversed() where index >= elements.count || elements[index] != read[index] {
             moved[read[index], default: []].append(index)
         }
+        let sources = elements.indices.map { index in
+            index < read.count && elements[index] == read[index] ? index : moved[elements[index]]?.popLast()
+        }
+        let changed = changedElements(read, elements, sources)
         for index in elements.indices {
-            let isInPlace = index < read.count && elements[index] == read[index]
-            if let source = isInPlace ? index : moved[elements[index]]?.popLast() {
+            if let source = sources[index] {
                 elements[index] = before[source]
-            } else if elements.count == read.count {
-                // Changed where it stands: its unknown keys are its own still.
-                elements[index] = carried(from: before[index], known: read[index], into: elements[index])
+            } else if let source = changed[index] {
+                elements[index] = carried(from: before[source], known: read[source], into: elements[index])
             }
         }
         return RawJSON(trusted: RawJSON.array(elements)[...])
+    }
+    /// Of the new elements that equal no old one, those that are an old one still: that one's place by theirs.
+    ///
+    /// The same `id` says so; where there is none, the same place does, in a list of the same length. An old element that is
+    /// taken, because it has moved, is nobody else's.
+    private static func changedElements(_ old: [RawJSON], _ new: [RawJSON], _ sources: [Int?]) -> [Int: Int] {
+        let taken = Set(sources.compactMap(\.self))
+        let (left, added) = (old.indices.filter { !taken.contains($0) }, new.indices.filter { sources[$0] == nil })
+        if left.isEmpty || added.isEmpty { return [:] }
+        let (oldNames, newNames) = (names(of: left, in: old), names(of: added, in: new))
+        var places: [Int: Int] = [:]
+        for (name, index) in newNames { places[index] = oldNames[name] }
+        guard old.count == new.count else { return places }
+        let (known, named) = (Set(oldNames.values), Set(newNames.values))
+        for index in added where !taken.contains(index) && !known.contains(index) && !named.contains(index) {
+            places[index] = index
+        }
+        return places
+    }
+
+    /// The elements that have an `id` that no other one of these has.
+    private static func names(of indices: [Int], in elements: [RawJSON]) -> [RawJSON: Int] {
+        var names: [RawJSON: [Int]] = [:]
+        for index in indices {
+            if let name = elements[index]["id"] { names[name, default: []].append(index) }
+        }
+        return names.compactMapValues { $0.count == 1 ? $0[0] : nil }
     }
 }
