@@ -6,6 +6,8 @@ import Wire
 ///
 /// It works on a thread of its own; every member can be used from anywhere, inside callbacks too. A save never waits for it.
 /// It ends with ``stop()`` or with its release; what is unsent then is sent after the next start.
+/// A task that names the engine in a loop over its status or events keeps it from being released: give such a task the
+/// sequence alone, which ends with the engine, or call ``stop()``.
 public final class SyncEngine: Sendable {
     private let hub = SyncHub()
     private let storage: any SyncStorage
