@@ -60,6 +60,7 @@ enum UnknownKeys {
         }
         return RawJSON(trusted: RawJSON.array(elements)[...])
     }
+
     /// Of the new elements that equal no old one, those that are an old one still: that one's place by theirs.
     ///
     /// The same `id` says so; where there is none, the same place does, in a list of the same length. An old element that is
