@@ -11,7 +11,11 @@ public class TLSContext {
     /// The names of the protocols for ALPN, each with its length before it. OpenSSL reads it as long as `handle` lives.
     let protocols: UnsafeMutableBufferPointer<UInt8>
 
+    /// OpenSSL's own memory goes with the process, and not before, in `exit`: another thread may be speaking TLS still.
+    private static let isInitialized = OPENSSL_init_ssl(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1
+
     init(method: OpaquePointer?, protocolName: String, options: UInt64) throws(TLSError) {
+        guard Self.isInitialized else { throw .openSSL("it does not start") }
         guard let handle = SSL_CTX_new(method) else { throw .openSSL("no memory for TLS") }
         self.handle = handle
         let name = Array(protocolName.utf8.prefix(255))
