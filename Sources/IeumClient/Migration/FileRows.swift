@@ -120,10 +120,10 @@ final class FileRows: MigrationRows {
         let timestamp = GameStore.timestamp(ofState: state)
         try connection.run(
             """
-            UPDATE games SET state = ?, schema = ?, timestamp = coalesce(?, timestamp), change = ?
+            UPDATE games SET state = ?, schema = ?, timestamp = coalesce(?, timestamp), change = ?, span = ?
              WHERE collection = ? AND id = ?
             """, .bytes(state), .integer(schema), timestamp.map { .integer($0) } ?? .null, .integer(change),
-            .text(key.collection), .text(key.id))
+            .integer(StoreFile.span(of: change)), .text(key.collection), .text(key.id))
         transaction.noteChange(of: key.collection)
     }
 }

@@ -39,10 +39,11 @@ extension GameStore {
         var games: [StoredGame] = []
         try read { reader in
             // SQLite would rather go through the whole collection.
-            let source = since == nil ? "games" : "games INDEXED BY games_changed"
+            let source = since == nil ? "games WHERE" : "games INDEXED BY games_changed WHERE span >= ?3 AND"
             try reader.connection.rows(
-                "SELECT id, state, schema, change FROM \(source) WHERE collection = ? AND change > ?",
+                "SELECT id, state, schema, change FROM \(source) collection = ?1 AND change > ?2",
                 [.text(Game.collection), .integer(since ?? -1)]
+                    + (since.map { [.integer(StoreFile.span(of: $0))] } ?? [])
             ) { row in
                 let change = row.integer(3)
                 changes.upTo = max(changes.upTo, change)

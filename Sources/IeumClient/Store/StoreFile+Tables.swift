@@ -2,25 +2,38 @@ import Foundation
 
 /// The tables, and how they came to be as they are.
 extension StoreFile {
-    /// Those of the sync engine are its own. There is no counter of changes: the last one is the greatest in `games`, whose
-    /// rows are never removed.
+    /// Those of the sync engine are its own.
     static let schema =
         """
         CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+        """ + games + indexes
+
+    /// There is no counter of changes: the last one is the greatest in here, whose rows are never removed. The state comes last,
+    /// since what stands behind it would be read through all of it. Whoever forgets `span` is told.
+    private static let games = """
         CREATE TABLE games (
-            collection TEXT NOT NULL, id TEXT NOT NULL, state BLOB, timestamp INTEGER NOT NULL,
+            collection TEXT NOT NULL, id TEXT NOT NULL, change INTEGER NOT NULL,
+            span INTEGER NOT NULL CHECK (span = change / \(changesOfSpan)), timestamp INTEGER NOT NULL,
             schema INTEGER NOT NULL, saved INTEGER NOT NULL, stamp INTEGER, base INTEGER, device BLOB,
-            unsent INTEGER NOT NULL, change INTEGER NOT NULL, PRIMARY KEY (collection, id));
+            unsent INTEGER NOT NULL, state BLOB, PRIMARY KEY (collection, id));
 
-        """ + indexes
+        """
 
-    /// Each is one more page that a save writes; `games_unsent` only when a game becomes unsent.
+    /// Each is one more page that a save writes; `games_unsent` only when a game becomes unsent, and `games_changed` only with
+    /// every 16th save of one game: it has no changes, but spans of them, through which one looks.
     private static let indexes = """
         CREATE INDEX games_latest ON games (collection, timestamp, id) WHERE state IS NOT NULL;
-        CREATE INDEX games_changed ON games (change, collection);
+        CREATE INDEX games_changed ON games (span, collection);
         CREATE INDEX games_unsent ON games (unsent) WHERE unsent <> 0;
 
         """
+
+    /// How many changes are in a span.
+    private static let changesOfSpan: Int64 = 16
+
+    /// The span of a change.
+    static func span(of change: Int64) -> Int64 { change / changesOfSpan }
 
     /// Makes the tables, or brings those of an older format up.
     func makeTables(_ connection: SQLiteConnection) throws(StoreError) {
@@ -31,13 +44,22 @@ extension StoreFile {
             let format = try connection.integer("PRAGMA user_version") ?? 0
             if isNew {
                 try connection.script(Self.schema + SyncTables.schema)
-            } else if format < 2 {
+            } else if format < Self.format {
+                if format < 2 {
+                    try connection.script("DELETE FROM meta WHERE key = 'change';\n" + SyncTables.schema)
+                }
+                // The indexes go with the table.
                 try connection.script(
                     """
-                    DROP INDEX games_latest; DROP INDEX games_changed; DROP INDEX IF EXISTS games_unsent;
-                    DELETE FROM meta WHERE key = 'change';
+                    ALTER TABLE games RENAME TO games_before;
+                    \(Self.games)
+                    INSERT INTO games (
+                        collection, id, change, span, timestamp, schema, saved, stamp, base, device, unsent, state)
+                    SELECT collection, id, change, change / \(Self.changesOfSpan), timestamp, schema, saved, stamp, base, device,
+                           unsent, state FROM games_before ORDER BY rowid;
+                    DROP TABLE games_before;
 
-                    """ + Self.indexes + SyncTables.schema)
+                    """ + Self.indexes)
             }
             if isNew || format < 2 {
                 try connection.run(

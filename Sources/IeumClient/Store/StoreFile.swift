@@ -6,7 +6,7 @@ struct StoreFile {
     /// `application_id` of a store: "IEUM".
     static let applicationID: Int64 = 0x4945_554D
     /// `user_version`: the format of the tables.
-    static let format: Int64 = 2
+    static let format: Int64 = 3
     /// A file up to this size is looked through as a whole when it is opened; a greater one later, see ``inspect()``.
     static let checkedBytes: Int64 = 256 << 10
     /// The key in `meta` under which the store's own name is. It is looked for in the bytes of a file without a header.
@@ -90,9 +90,12 @@ struct StoreFile {
     /// Whether damage was met.
     var isSuspected: Bool { access(path + suspicion, F_OK) == 0 }
 
+    /// The same as an expression; NULL: there is none.
+    static let lastChange = "(SELECT max(change) FROM games WHERE span = (SELECT max(span) FROM games))"
+
     /// The number of the last change that was made.
     static func lastChange(in connection: SQLiteConnection) throws(StoreError) -> Int64 {
-        try connection.integer("SELECT max(change) FROM games") ?? 0
+        try connection.integer("SELECT \(lastChange)") ?? 0
     }
 
     private static func size(of connection: SQLiteConnection) throws(StoreError) -> Int64 {
@@ -166,7 +169,7 @@ struct StoreFile {
         for column in [
             "SELECT key, value FROM meta LIMIT 1",
             """
-            SELECT collection, id, state, timestamp, schema, saved, stamp, base, device, unsent, change FROM games
+            SELECT collection, id, change, span, timestamp, schema, saved, stamp, base, device, unsent, state FROM games
              LIMIT 1
             """,
         ] {

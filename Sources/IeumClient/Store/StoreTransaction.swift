@@ -184,23 +184,39 @@ public final class StoreTransaction {
         let change = try nextChange()
         try connection.run(
             """
-            INSERT INTO games (collection, id, state, timestamp, schema, saved, unsent, change)
-            VALUES (?, ?, ?, ?, ?, ?, 1, ?)
-            """, .text(key.collection), .text(key.id), .bytes(state), .integer(timestamp),
-            .integer(Int64(schemaVersion)), .integer(try now()), .integer(change))
+            INSERT INTO games (collection, id, change, span, timestamp, schema, saved, unsent, state)
+            VALUES (?, ?, ?, ?, ?, ?, ?, 1, ?)
+            """, .text(key.collection), .text(key.id), .integer(change), .integer(StoreFile.span(of: change)),
+            .integer(timestamp), .integer(Int64(schemaVersion)), .integer(try now()), .bytes(state))
         note(key, change)
     }
 
     private func update(_ key: GameKey, _ row: Head, state: [UInt8]?, timestamp: Int64) throws(StoreError) {
         let change = try nextChange()
-        // An index whose columns are not named is not written: an edit of what is unsent anyhow is a page cheaper.
-        let sending = row.isEdited ? "" : "device = NULL, unsent = 1, "
-        try connection.run(
-            "UPDATE games SET \(sending)state = ?, timestamp = ?, schema = ?, saved = ?, change = ? WHERE rowid = ?",
+        var values: [SQLiteValue] = [
             state.map { .bytes($0) } ?? .null, .integer(timestamp), .integer(Int64(schemaVersion)),
-            .integer(try nextSaved(row)), .integer(change), .integer(row.rowid))
+            .integer(try nextSaved(row)), .integer(change), .integer(row.rowid),
+        ]
+        // An index whose columns are not named is not written: an edit of what is unsent anyhow is a page cheaper, and so is one
+        // in the span of the edit before.
+        let span = StoreFile.span(of: change)
+        if row.isEdited, span == StoreFile.span(of: row.change) {
+            try connection.run(Self.update, values)
+        } else {
+            values.append(.integer(span))
+            try connection.run(row.isEdited ? Self.updateWithSpan : Self.updateSent, values)
+        }
         note(key, change)
     }
+
+    private static let update =
+        "UPDATE games SET state = ?1, timestamp = ?2, schema = ?3, saved = ?4, change = ?5 WHERE rowid = ?6"
+    private static let updateWithSpan =
+        "UPDATE games SET state = ?1, timestamp = ?2, schema = ?3, saved = ?4, change = ?5, span = ?7 WHERE rowid = ?6"
+    private static let updateSent = """
+        UPDATE games SET state = ?1, timestamp = ?2, schema = ?3, saved = ?4, change = ?5, span = ?7, device = NULL, unsent = 1
+         WHERE rowid = ?6
+        """
 
     private func note(_ key: GameKey, _ change: Int64) {
         rows[key] = change
@@ -220,7 +236,7 @@ public final class StoreTransaction {
         var start = Start(change: 0, clockOffset: 0)
         try connection.rows(
             """
-            SELECT (SELECT max(change) FROM games),
+            SELECT \(StoreFile.lastChange),
                    (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock_offset')
             """
         ) { row in

@@ -51,14 +51,17 @@ extension SyncTables {
         if isChanged {
             changed.insert(game.key.collection)
             let time = game.state.flatMap(timestamp) ?? game.saved.microseconds
+            let change = try nextChange()
             try connection.run(
                 """
-                INSERT INTO games (collection, id, state, schema, saved, stamp, base, device, unsent, timestamp, change)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO games (
+                    collection, id, state, schema, saved, stamp, base, device, unsent, timestamp, change, span)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT (collection, id) DO UPDATE SET state = excluded.state, schema = excluded.schema,
                     saved = excluded.saved, stamp = excluded.stamp, base = excluded.base, device = excluded.device,
-                    unsent = excluded.unsent, timestamp = excluded.timestamp, change = excluded.change
-                """, key + row + [.integer(time), .integer(try nextChange())])
+                    unsent = excluded.unsent, timestamp = excluded.timestamp, change = excluded.change,
+                    span = excluded.span
+                """, key + row + [.integer(time), .integer(change), .integer(StoreFile.span(of: change))])
         } else {
             try connection.run(
                 """

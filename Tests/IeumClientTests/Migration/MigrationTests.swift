@@ -266,8 +266,8 @@ struct MigrationTests {
         let connection = try SQLiteConnection(path: place.url.path, flags: 2)
         try connection.run(
             """
-            INSERT INTO games (collection, id, state, timestamp, schema, saved, unsent, change)
-            VALUES ('pet', ?, ?, 5, ?, 1, 0, 1000)
+            INSERT INTO games (collection, id, state, timestamp, schema, saved, unsent, change, span)
+            VALUES ('pet', ?, ?, 5, ?, 1, 0, 1000, 62)
             """, .text(id), .bytes(Array(state.utf8)), .integer(Int64(schema)))
     }
 

@@ -228,7 +228,7 @@ struct StoreObservationTests {
         try store.write { transaction in
             let change = try transaction.nextChange()
             try transaction.connection.run(
-                "UPDATE games SET schema = 9, change = ? WHERE id = 'b'", .integer(change))
+                "UPDATE games SET schema = 9, change = ?1, span = ?1 / 16 WHERE id = 'b'", .integer(change))
         }
         let token = store.observe(Score.self, log.receive)
         let other = store.observe(Score.self, id: "b", single.receive)

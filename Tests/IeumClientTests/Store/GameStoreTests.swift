@@ -47,6 +47,35 @@ struct GameStoreTests {
         #expect(store.damagedCopy == nil)
     }
 
+    @Test("every change is found from any earlier one on, whichever games were saved, deleted and sent between")
+    func changes() throws {
+        let store = try GameStore(at: url)
+        var random = SeededRandom(for: "changes")
+        var last: [String: Int64] = [:]
+        for change in 1...300 {
+            // Now one game many times, now many in turn.
+            let id = change % 60 < 30 ? "0" : "\(Int.random(in: 0..<40, using: &random))"
+            if Int.random(in: 0..<8, using: &random) == 0, last[id] != nil,
+                try store.object(WordGame.self, id: id) != nil
+            {
+                try store.delete(WordGame.self, id: id)
+            } else {
+                try store.save(
+                    WordGame(
+                        id: id, timestamp: Date(timeIntervalSinceReferenceDate: Double(change)), answer: "\(change)"))
+            }
+            if Int.random(in: 0..<5, using: &random) == 0 {
+                try store.write { try $0.connection.run("UPDATE games SET unsent = 0 WHERE id = ?", .text(id)) }
+            }
+            last[id] = Int64(change)
+            for since in [0, 1, change / 2, change - 17, change - 16, change - 1, change] where since >= 0 {
+                let found = try store.changes(of: WordGame.self, since: Int64(since)).rows.map(\.change).sorted()
+                #expect(found == last.values.filter { $0 > since }.sorted(), "after change \(since) of \(change)")
+            }
+        }
+        #expect(try GameStore(at: url).write { try $0.nextChange() } == 301)
+    }
+
     @Test("two types that share a collection keep each other's properties")
     func twoTypes() throws {
         struct Wide: Persistable, Equatable {

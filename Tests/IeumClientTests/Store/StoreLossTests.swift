@@ -194,6 +194,46 @@ struct StoreLossTests {
         }
     }
 
+    @Test("a store of format 2 is brought up, with all that was in it, and watched from any change on")
+    func formatTwo() throws {
+        let size = 40
+        do {
+            let old = try SQLiteConnection(path: url.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
+            try old.script(
+                """
+                PRAGMA journal_mode = WAL;
+                CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+                CREATE TABLE games (
+                    collection TEXT NOT NULL, id TEXT NOT NULL, state BLOB, timestamp INTEGER NOT NULL,
+                    schema INTEGER NOT NULL, saved INTEGER NOT NULL, stamp INTEGER, base INTEGER, device BLOB,
+                    unsent INTEGER NOT NULL, change INTEGER NOT NULL, PRIMARY KEY (collection, id));
+                CREATE INDEX games_latest ON games (collection, timestamp, id) WHERE state IS NOT NULL;
+                CREATE INDEX games_changed ON games (change, collection);
+                CREATE INDEX games_unsent ON games (unsent) WHERE unsent <> 0;
+                \(SyncTables.schema)
+                INSERT INTO meta (key, value) VALUES ('schema_version', 0), ('\(StoreFile.storeKey)', '\(UUID())');
+                PRAGMA application_id = 1229280589; PRAGMA user_version = 2;
+                """)
+            for number in 1...size {
+                try old.run(
+                    "INSERT INTO games VALUES ('handle.game', ?, ?, ?, 0, 5, 6, 7, x'08', 1, ?)", .text("\(number)"),
+                    .bytes(try StateCoder.encode(game(number))), .integer(Int64(number) * 1_000_000),
+                    .integer(Int64(number)))
+            }
+        }
+        let store = try GameStore(at: url)
+        #expect(store.damage == nil)
+        #expect(try store.latest(WordGame.self) == game(size))
+        #expect(try store.syncPoint().waiting == size)
+        for since in 0...Int64(size) {
+            let changes = try store.changes(of: WordGame.self, since: since).rows.map(\.change).sorted()
+            #expect(changes == Array((since + 1)..<Int64(size + 1)))
+        }
+        try store.save(game(size + 1))
+        #expect(try store.changes(of: WordGame.self, since: Int64(size)).rows.map(\.change) == [Int64(size) + 1])
+        #expect(try GameStore(at: url).count(WordGame.self) == size + 1)
+    }
+
     @Test("a store of format 1 is brought up, with all that was in it")
     func formatOne() throws {
         do {
