@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// A process of the program `ieum` that was built beside the tests, for one home. Its output goes to files.
 final class RunningProgram {
@@ -11,7 +12,7 @@ final class RunningProgram {
         folder = try TemporaryFolder()
         process.executableURL = try Self.program()
         process.arguments = arguments
-        process.environment = ["IEUM_HOME": home, "PATH": "/usr/bin:/bin"]
+        process.environment = Sanitizer.environment.merging(["IEUM_HOME": home, "PATH": "/usr/bin:/bin"]) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = try output ?? Self.file(folder.path + "/data")
         process.standardError = try Self.file(folder.path + "/talk")

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import IeumClient
 import Testing
 import Wire
@@ -121,7 +122,8 @@ struct CommandLineStoreTests {
             let pull = Process()
             pull.executableURL = Programs.url("ieum")
             pull.arguments = ["pull", "--output", mirror.path]
-            pull.environment = ["IEUM_HOME": tablet.home.path, "PATH": "/usr/bin:/bin"]
+            pull.environment = Sanitizer.environment.merging(
+                ["IEUM_HOME": tablet.home.path, "PATH": "/usr/bin:/bin"]) { $1 }
             (pull.standardInput, pull.standardOutput) = (FileHandle.nullDevice, FileHandle.nullDevice)
             pull.standardError = FileHandle.nullDevice
             try pull.run()
@@ -222,7 +224,8 @@ struct CommandLineStoreTests {
         let watch = Process()
         watch.executableURL = Programs.url("ieum")
         watch.arguments = ["watch", "--json", "--timeout", "60"]
-        watch.environment = ["IEUM_HOME": tablet.home.path, "PATH": "/usr/bin:/bin"]
+        watch.environment = Sanitizer.environment.merging(
+            ["IEUM_HOME": tablet.home.path, "PATH": "/usr/bin:/bin"]) { $1 }
         (watch.standardInput, watch.standardOutput) = (FileHandle.nullDevice, pipe)
         watch.standardError = FileHandle.nullDevice
         try watch.run()

@@ -49,7 +49,8 @@ struct SecrecyTests {
         program.arguments = [
             "register", "--server", "127.0.0.1:\(silent.port)", "--device", "phone", "--timeout", "30",
         ]
-        program.environment = ["IEUM_HOME": home.path + "/home", "IEUM_INVITE": invites[2]]
+        program.environment = Sanitizer.environment.merging(
+            ["IEUM_HOME": home.path + "/home", "IEUM_INVITE": invites[2]]) { $1 }
         program.standardOutput = FileHandle.nullDevice
         program.standardError = FileHandle.nullDevice
         try program.run()

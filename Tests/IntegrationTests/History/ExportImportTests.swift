@@ -304,7 +304,7 @@ struct ExportImportTests {
             let input = Pipe()
             process.executableURL = Programs.url("ieum")
             process.arguments = ["import", "-"]
-            process.environment = ["IEUM_HOME": copy.home.path]
+            process.environment = Sanitizer.environment.merging(["IEUM_HOME": copy.home.path]) { $1 }
             process.standardInput = input
             process.standardOutput = FileHandle.nullDevice
             process.standardError = FileHandle.nullDevice

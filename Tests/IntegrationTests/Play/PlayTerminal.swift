@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// A program on a terminal of its own (a pty), with a player before it: types, looks, and waits for what it sees.
@@ -118,6 +119,7 @@ final class PlayTerminal: Sendable {
         posix_spawn_file_actions_adddup2(&actions, 0, 1)
         posix_spawn_file_actions_adddup2(&actions, 0, 2)
         var environment = ["TERM": "xterm-256color", "TZ": "UTC", "PATH": "/usr/bin:/bin", "HOME": "/nonexistent"]
+        environment.merge(Sanitizer.environment) { $1 }
         environment.merge(extra) { $1 }
         var words = ([program] + arguments).map { strdup($0) } + [nil]
         var variables = environment.map { strdup("\($0)=\($1)") } + [nil]
