@@ -182,8 +182,11 @@ public final class GameStore: Sendable {
                 try connection.run("BEGIN IMMEDIATE")
                 // What is written to a file that is gone is lost with this process.
                 if let url, connection.hasFileMoved { throw Self.fileIsGone(url) }
+                transaction.begin(after: writer.savedRow)
                 let value = try body(transaction)
+                let saved = transaction.savedRow
                 try connection.run("COMMIT")
+                writer.savedRow = saved.flatMap { SavedRow($0, version: connection.dataVersion) }
                 if let change = transaction.lastChange { mark?.write(StoreMark.Content(store: name, change: change)) }
                 return (
                     value,
@@ -194,6 +197,7 @@ public final class GameStore: Sendable {
                 // SQLite may have rolled back by itself, e.g. when the disk is full.
                 if connection.isInTransaction { try? connection.run("ROLLBACK") }
                 memory.forgetAll()
+                writer.savedRow = nil
                 throw noticed(error)
             }
         }

@@ -79,6 +79,13 @@ final class SQLiteConnection {
     /// How many rows were changed since the opening.
     var totalChanges: Int64 { sqlite3_total_changes64(handle) }
 
+    /// A number that any change of the file makes another one, by this connection or by others, as far as a transaction has seen.
+    var dataVersion: UInt32? {
+        var version: UInt32 = 0
+        let status = sqlite3_file_control(handle, "main", SQLITE_FCNTL_DATA_VERSION, &version)
+        return status == SQLITE_OK ? version : nil
+    }
+
     /// Whether the file that was opened is no longer at its path: removed, renamed, or another one put in its place.
     var hasFileMoved: Bool {
         var hasMoved: Int32 = 0

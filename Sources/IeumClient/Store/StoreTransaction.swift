@@ -12,7 +12,13 @@ public final class StoreTransaction {
     let upgrade: StateUpgrade?
     let damaged: DamagedKeys
     private(set) var rows: [GameKey: Int64] = [:]
-    private var start: Start?
+    private var start: SavedRow.Start?
+    /// The same as the last transaction left it: so it is as long as this one has changed nothing.
+    private var startBefore: SavedRow.Start?
+    /// How many rows the connection had changed when this transaction began.
+    private var changesBefore: Int64 = 0
+    /// The row that was saved last, and how many rows the connection had changed then.
+    private var lastHead: (key: GameKey, head: SavedRow.Head, total: Int64)?
     /// The collections whose visible rows have changed.
     package private(set) var changed: Set<String> = []
     private var isOpen = true
@@ -36,7 +42,9 @@ public final class StoreTransaction {
         let key = try Game.key(game.id)
         let new = try StateCoder.encode(game)
         let time = try Self.micros(game)
-        guard let row = try readHead(key, comparing: new) else {
+        var row = savedHead(Game.self, key, comparing: new)
+        if row == nil { row = try readHead(key, comparing: new) }
+        guard let row else {
             try insert(key, state: new, timestamp: time)
             remember(Game.self, key, state: new, known: nil)
             return
@@ -129,22 +137,36 @@ public final class StoreTransaction {
 
     // MARK: Rows
 
-    private struct Head {
-        var rowid: Int64
-        var isDeleted: Bool
-        var isSame: Bool
-        var schema: Int32
-        var timestamp: Int64
-        var saved: Int64
-        var stamp: Int64?
-        var isUnsent: Bool
-        /// Whether it is an edit of this device's already.
-        var isEdited: Bool
-        var change: Int64
+    /// Takes what the last transaction has left, if nobody has changed the file since.
+    func begin(after saved: SavedRow?) {
+        changesBefore = connection.totalChanges
+        guard let saved, saved.version == connection.dataVersion else { return }
+        startBefore = saved.start
+        lastHead = (saved.key, saved.head, changesBefore)
     }
 
-    private func readHead(_ key: GameKey, comparing state: [UInt8]) throws(StoreError) -> Head? {
-        var head: Head?
+    /// What this transaction leaves to the next one: the row that it has saved, if it has changed nothing but that.
+    var savedRow: (key: GameKey, head: SavedRow.Head, start: SavedRow.Start)? {
+        guard let lastHead, let start, let lastChange, lastChange == lastHead.head.change,
+            lastHead.total == connection.totalChanges, lastHead.total == changesBefore + 1
+        else { return nil }
+        return (lastHead.key, lastHead.head, SavedRow.Start(change: lastChange, clockOffset: start.clockOffset))
+    }
+
+    /// The head that was saved last; nil: it is another game's, or something was changed since.
+    private func savedHead<Game: Persistable>(_ type: Game.Type, _ key: GameKey, comparing state: [UInt8])
+        -> SavedRow.Head?
+    {
+        guard let lastHead, lastHead.key == key, lastHead.total == connection.totalChanges,
+            let entry = memory[key, lastHead.head.change, type]
+        else { return nil }
+        var head = lastHead.head
+        head.isSame = entry.state == state
+        return head
+    }
+
+    private func readHead(_ key: GameKey, comparing state: [UInt8]) throws(StoreError) -> SavedRow.Head? {
+        var head: SavedRow.Head?
         try connection.rows(
             """
             SELECT rowid, state, schema, timestamp, saved, stamp, unsent, change FROM games
@@ -152,7 +174,7 @@ public final class StoreTransaction {
             """, [.text(key.collection), .text(key.id)]
         ) { row in
             let schema = Int32(clamping: row.integer(2))
-            head = Head(
+            head = SavedRow.Head(
                 rowid: row.integer(0), isDeleted: row.isNull(1), isSame: row.holds(state, 1) && schema == schemaVersion,
                 schema: schema, timestamp: row.integer(3), saved: row.integer(4),
                 stamp: row.isNull(5) ? nil : row.integer(5), isUnsent: row.integer(6) == 1 || row.integer(6) == 3,
@@ -162,7 +184,8 @@ public final class StoreTransaction {
     }
 
     /// What is stored, and what its own type leaves of it; nil: the type leaves all of it.
-    private func unknownParts<Game: Persistable>(_ type: Game.Type, _ key: GameKey, _ row: Head) throws(StoreError)
+    private func unknownParts<Game: Persistable>(_ type: Game.Type, _ key: GameKey, _ row: SavedRow.Head)
+        throws(StoreError)
         -> (state: [UInt8], known: [UInt8])?
     {
         if let entry = memory[key, row.change, type] { return entry.known.map { (entry.state, $0) } }
@@ -191,11 +214,12 @@ public final class StoreTransaction {
         note(key, change)
     }
 
-    private func update(_ key: GameKey, _ row: Head, state: [UInt8]?, timestamp: Int64) throws(StoreError) {
+    private func update(_ key: GameKey, _ row: SavedRow.Head, state: [UInt8]?, timestamp: Int64) throws(StoreError) {
         let change = try nextChange()
+        let saved = try nextSaved(row)
         var values: [SQLiteValue] = [
-            state.map { .bytes($0) } ?? .null, .integer(timestamp), .integer(Int64(schemaVersion)),
-            .integer(try nextSaved(row)), .integer(change), .integer(row.rowid),
+            state.map { .bytes($0) } ?? .null, .integer(timestamp), .integer(Int64(schemaVersion)), .integer(saved),
+            .integer(change), .integer(row.rowid),
         ]
         // An index whose columns are not named is not written: an edit of what is unsent anyhow is a page cheaper, and so is one
         // in the span of the edit before.
@@ -207,6 +231,10 @@ public final class StoreTransaction {
             try connection.run(row.isEdited ? Self.updateWithSpan : Self.updateSent, values)
         }
         note(key, change)
+        let head = SavedRow.Head(
+            rowid: row.rowid, isDeleted: state == nil, isSame: false, schema: schemaVersion, timestamp: timestamp,
+            saved: saved, stamp: row.stamp, isUnsent: true, isEdited: true, change: change)
+        lastHead = (key, head, connection.totalChanges)
     }
 
     private static let update =
@@ -223,24 +251,20 @@ public final class StoreTransaction {
         changed.insert(key.collection)
     }
 
-    /// What the file said when this transaction first changed something.
-    private struct Start {
-        /// The number of the last visible change.
-        var change: Int64
-        /// What the server's clock is ahead of this device's, in microseconds.
-        var clockOffset: Int64
-    }
-
-    private func readStart() throws(StoreError) -> Start {
+    private func readStart() throws(StoreError) -> SavedRow.Start {
         if let start { return start }
-        var start = Start(change: 0, clockOffset: 0)
+        if let startBefore, connection.totalChanges == changesBefore {
+            start = startBefore
+            return startBefore
+        }
+        var start = SavedRow.Start(change: 0, clockOffset: 0)
         try connection.rows(
             """
             SELECT \(StoreFile.lastChange),
                    (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'clock_offset')
             """
         ) { row in
-            start = Start(change: row.integer(0), clockOffset: row.integer(1))
+            start = SavedRow.Start(change: row.integer(0), clockOffset: row.integer(1))
         }
         self.start = start
         return start
@@ -255,7 +279,7 @@ public final class StoreTransaction {
     ///
     /// What the server acknowledged counts by its stamp, to which it holds a clock down that runs ahead: such a save must
     /// not make those after it, by a clock that was set right, win conflicts for as long as the clock was ahead.
-    private func nextSaved(_ row: Head) throws(StoreError) -> Int64 {
+    private func nextSaved(_ row: SavedRow.Head) throws(StoreError) -> Int64 {
         var next = Timestamp(clamping: try now())
         if let stamp = row.stamp { next = max(next, Timestamp(clamping: stamp).advanced(byMicroseconds: 1)) }
         // No two states of a game get the same.

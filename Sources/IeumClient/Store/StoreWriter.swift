@@ -6,6 +6,8 @@ import Synchronization
 /// `@unchecked Sendable`: only who holds the lock touches the connection.
 final class StoreWriter: @unchecked Sendable {
     let connection: SQLiteConnection
+    /// The row that the last transaction saved.
+    var savedRow: SavedRow?
     private let lock = NSLock()
     private let holder = Atomic<UInt>(0)
 

@@ -76,6 +76,75 @@ struct GameStoreTests {
         #expect(try GameStore(at: url).write { try $0.nextChange() } == 301)
     }
 
+    @Test("saves one after another are as if each read the file, whoever writes it between", arguments: 1...4)
+    func savesInTurn(seed: UInt64) throws {
+        var random = SeededRandom(for: "saves in turn \(seed)")
+        let twin = URL(fileURLWithPath: folder.path + "/twin.sqlite")
+        let clock = Mutex(Timestamp(clamping: 1_000))
+        func open(_ url: URL) throws -> GameStore {
+            try GameStore(path: url.path, schemaVersion: 0, clock: { clock.withLock { $0 } })
+        }
+        // One store that lives on, and one that is opened anew for each step, and so knows nothing.
+        let (living, other) = (try open(url), try open(url))
+        for step in 1...400 {
+            let pause = Int64.random(in: -2...20, using: &random)
+            clock.withLock { $0 = $0.advanced(byMicroseconds: pause) }
+            let id = Int.random(in: 0..<10, using: &random) == 0 ? "b" : "a"
+            let game = WordGame(
+                id: id, timestamp: Date(timeIntervalSinceReferenceDate: Double(step / 3)),
+                answer: "\(Int.random(in: 0..<3, using: &random))")
+            let sql =
+                [
+                    "UPDATE games SET unsent = 0, stamp = saved + 5 WHERE id = ?1",
+                    "UPDATE games SET saved = saved + 50 WHERE id = ?1",
+                    "INSERT OR REPLACE INTO meta (key, value) VALUES ('clock_offset', length(?1) + \(step))",
+                ].randomElement(using: &random) ?? ""
+            let kind = Int.random(in: 0..<12, using: &random)
+            func act(_ store: GameStore, beside: GameStore) throws {
+                switch kind {
+                case 0: try beside.save(game)
+                case 1: try store.delete(game)
+                case 2: try beside.delete(game)
+                case 3: try store.write { try $0.connection.run(sql, .text(id)) }
+                case 4: try beside.write { try $0.connection.run(sql, .text(id)) }
+                case 5:
+                    try store.write { transaction in
+                        try transaction.connection.run(sql, .text(id))
+                        try transaction.save(game)
+                    }
+                case 6:
+                    struct Refusal: Error {}
+                    #expect(throws: Refusal.self) {
+                        try store.write { transaction in
+                            try transaction.save(game)
+                            throw Refusal()
+                        }
+                    }
+                default: try store.save(game)
+                }
+            }
+            try act(living, beside: other)
+            let fresh = try open(twin)
+            try act(fresh, beside: fresh)
+            let rows = try [living, fresh].map { store in
+                var rows: [String] = []
+                // Past the connection that writes: looking must not make it forget anything.
+                try store.read { reader in
+                    try reader.connection.rows(
+                        "SELECT id, change, span, timestamp, saved, stamp, unsent, state FROM games ORDER BY id"
+                    ) { row in
+                        rows.append((0..<8).map { row.text($0) ?? "-" }.joined(separator: " "))
+                    }
+                }
+                return rows
+            }
+            guard rows[0] == rows[1] else {
+                Issue.record("step \(step), \(kind) \(sql): \(rows[0]), not \(rows[1])")
+                return
+            }
+        }
+    }
+
     @Test("two types that share a collection keep each other's properties")
     func twoTypes() throws {
         struct Wide: Persistable, Equatable {
