@@ -48,4 +48,19 @@ struct HunspellBookTests {
             #expect(time < .seconds(30))
         }
     }
+
+    @Test("a program that does not answer holds up nobody who leaves")
+    func leaving() async throws {
+        let folder = try TestFolder("hunspell")
+        let path = folder.path + "/hunspell"
+        try "#!/bin/sh\nexec sleep 300\n".write(toFile: path, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        let book = HunspellBook(environment: ["PATH": folder.path], patience: .seconds(300))
+        let verdict = await withCheckedContinuation { continuation in
+            book.lookUp(["창피"]) { continuation.resume(returning: $0) }
+            book.end()
+        }
+        #expect(verdict == .unknown)
+        #expect(await timeTaken(book, ["창피"]).0 == .unknown, "and nothing is asked afterwards")
+    }
 }

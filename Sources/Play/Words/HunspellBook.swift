@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import Glibc
+import Synchronization
 
 /// Debian's Korean dictionary (`hunspell-ko`), asked through the program `hunspell`, which knows how to read it.
 ///
@@ -31,6 +32,12 @@ package final class HunspellBook: WordBook {
         let deadline = ContinuousClock.now + patience
         queue.async { [desk] in answer(desk.ask(program, texts, until: deadline)) }
     }
+
+    /// Ends the program, and a question that is under way; from now on everything is unknown.
+    package func end() {
+        desk.isEnded.store(true, ordering: .relaxed)
+        queue.sync { desk.close() }
+    }
 }
 
 /// The running program, and what it has said so far.
@@ -43,6 +50,8 @@ private final class Desk: @unchecked Sendable {
     private var text: [UInt8] = []
     /// Whether the dictionary is read.
     private var isReady = false
+    /// Whether nobody waits for an answer any more. Set from any thread.
+    let isEnded = Atomic(false)
 
     deinit { close() }
 
@@ -60,6 +69,7 @@ private final class Desk: @unchecked Sendable {
     }
 
     func ask(_ program: String, _ texts: [String], until deadline: ContinuousClock.Instant) -> PlaySession.Verdict {
+        guard !isEnded.load(ordering: .relaxed) else { return .unknown }
         if process?.isRunning != true { open(program) }
         if !isReady {
             // It begins with a line on itself when the dictionary is read. If that takes longer, the next question finds it done.
@@ -99,9 +109,11 @@ private final class Desk: @unchecked Sendable {
             let milliseconds = left.seconds * 1_000 + left.attoseconds / 1_000_000_000_000_000
             var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard milliseconds > 0, text.count < 65_536 else { return nil }
-            let isReady = poll(&ready, 1, Int32(clamping: milliseconds))
+            // Now and then it is looked whether anybody waits still.
+            let isReady = poll(&ready, 1, Int32(clamping: min(milliseconds, 50)))
             if isReady < 0, errno == EINTR { continue }
-            guard isReady > 0 else { return nil }
+            guard isReady >= 0, !isEnded.load(ordering: .relaxed) else { return nil }
+            if isReady == 0 { continue }
             var chunk = [UInt8](repeating: 0, count: 4_096)
             let count = read(descriptor, &chunk, chunk.count)
             guard count > 0 else { return nil }
@@ -116,7 +128,7 @@ private final class Desk: @unchecked Sendable {
         return write(descriptor, bytes, bytes.count) == bytes.count
     }
 
-    private func close() {
+    func close() {
         if let process, process.isRunning { kill(process.processIdentifier, SIGKILL) }
         (process, question, answers, text, isReady) = (nil, nil, nil, [], false)
     }

@@ -42,9 +42,11 @@ extension Call {
         let store = try home.openStore(of: identity, schemaVersion: 0)
         tellDamage(of: store)
         let sync = try identity.map { try SyncEngine(store: store, of: home, as: $0) }
+        let words = HunspellBook(environment: environment)
         let loop = try PlayLoop(
             on: terminal, store: store, sync: sync, device: identity?.deviceName.terminalSafe, opening: opening,
-            words: HunspellBook(environment: environment))
+            words: words)
+        defer { words.end() }
         let end = try loop.run()
         if case .signal(let number) = end {
             // Now it has the effect that whoever sent it expects.
