@@ -7,10 +7,14 @@ import Wire
 /// faster, by as many connections as they like, than connections may be. Beyond the rate of pushes the answer comes at once,
 /// behind those before it, and then no further line is read for a while; so it is behind each line of strangers who say much.
 extension ClientSession {
-    /// An answer that waits for its time.
-    struct SlowRefusal {
+    /// An answer that waits for its time. An object, so that a session without one has no room for it.
+    final class SlowRefusal {
         let request: RequestID
         let error: WireError
+
+        init(request: RequestID, error: WireError) {
+            (self.request, self.error) = (request, error)
+        }
     }
 
     /// How late a refusal is told, at most.
