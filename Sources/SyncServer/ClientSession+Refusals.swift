@@ -71,11 +71,7 @@ extension ClientSession {
     /// A push is beyond the player's rate. Lines that wait cost less than lines that are refused, so those behind it wait
     /// until it may come again.
     func pushRefused(_ request: RequestID, _ refusal: WireError) {
-        if let wait = refusal.retryAfter, !isHeldBack {
-            isHeldBack = true
-            connection.pauseReading()
-            server.shortWaits.after(wait) { [weak self] in self?.readOn() }
-        }
+        if let wait = refusal.retryAfter { holdBack(for: wait) }
         pushFinished(request, .failure(refusal))
     }
 
@@ -89,15 +85,20 @@ extension ClientSession {
 
     /// Somebody said something: strangers who say much are heard slowly, so that a crowd of them costs little.
     func heard() {
-        guard identity == nil, lines >= Self.linesOfStranger, !isHeldBack, !session.isPaused else { return }
-        isHeldBack = true
-        connection.pauseReading()
-        server.shortWaits.after(Self.strangersRest) { [weak self] in self?.readOn() }
+        guard identity == nil, lines >= Self.linesOfStranger, !session.isPaused else { return }
+        holdBack(for: Self.strangersRest)
     }
 
-    private func readOn() {
-        isHeldBack = false
-        if !session.isPaused { connection.resumeReading() }
+    /// Reads no further line for a while.
+    private func holdBack(for wait: Duration) {
+        guard !isHeldBack else { return }
+        isHeldBack = true
+        connection.pauseReading()
+        server.shortWaits.after(wait) { [weak self] in
+            guard let self else { return }
+            isHeldBack = false
+            if !session.isPaused { connection.resumeReading() }
+        }
     }
 
     // MARK: Late answers

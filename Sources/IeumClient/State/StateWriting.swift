@@ -4,7 +4,8 @@ import Wire
 
 /// One encoding: the texts of the simple values, and what went wrong where nothing can be thrown.
 ///
-/// Of one thread, and kept from one encoding to the next with what it has allocated. See ``EncodedContent`` for why its properties are not checked at run time.
+/// Of one thread, and kept from one encoding to the next with what it has allocated. See ``EncodedContent`` for why its
+/// properties are not checked at run time.
 final class StateWriting {
     /// How many values may be in one another: more than a state's nesting can be, since a value may be made of another one
     /// without a container of its own. A value without an end stops here, and not at the end of the stack.
@@ -29,15 +30,11 @@ final class StateWriting {
 
     /// Begins an encoding: with the one of the last encoding, unless another thread has it.
     private static func begin() -> StateWriting {
-        let writing = kept.withLock { kept in
+        let last = kept.withLock { kept in
             defer { kept = nil }
             return kept?.writing
         }
-        guard let writing else {
-            let writing = StateWriting()
-            writing.bytes.reserveCapacity(4_096)
-            return writing
-        }
+        let writing = last ?? StateWriting()
         writing.bytes.reserveCapacity(4_096)
         return writing
     }

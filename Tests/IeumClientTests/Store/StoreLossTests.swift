@@ -194,6 +194,16 @@ struct StoreLossTests {
         }
     }
 
+    /// Those of formats 1 and 2, which differ in their indexes.
+    private static let oldTables = """
+        PRAGMA journal_mode = WAL;
+        CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+        CREATE TABLE games (
+            collection TEXT NOT NULL, id TEXT NOT NULL, state BLOB, timestamp INTEGER NOT NULL,
+            schema INTEGER NOT NULL, saved INTEGER NOT NULL, stamp INTEGER, base INTEGER, device BLOB,
+            unsent INTEGER NOT NULL, change INTEGER NOT NULL, PRIMARY KEY (collection, id));
+        """
+
     @Test("a store of format 2 is brought up, with all that was in it, and watched from any change on")
     func formatTwo() throws {
         let size = 40
@@ -201,12 +211,7 @@ struct StoreLossTests {
             let old = try SQLiteConnection(path: url.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
             try old.script(
                 """
-                PRAGMA journal_mode = WAL;
-                CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-                CREATE TABLE games (
-                    collection TEXT NOT NULL, id TEXT NOT NULL, state BLOB, timestamp INTEGER NOT NULL,
-                    schema INTEGER NOT NULL, saved INTEGER NOT NULL, stamp INTEGER, base INTEGER, device BLOB,
-                    unsent INTEGER NOT NULL, change INTEGER NOT NULL, PRIMARY KEY (collection, id));
+                \(Self.oldTables)
                 CREATE INDEX games_latest ON games (collection, timestamp, id) WHERE state IS NOT NULL;
                 CREATE INDEX games_changed ON games (change, collection);
                 CREATE INDEX games_unsent ON games (unsent) WHERE unsent <> 0;
@@ -240,12 +245,7 @@ struct StoreLossTests {
             let old = try SQLiteConnection(path: url.path, flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE)
             try old.script(
                 """
-                PRAGMA journal_mode = WAL;
-                CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-                CREATE TABLE games (
-                    collection TEXT NOT NULL, id TEXT NOT NULL, state BLOB, timestamp INTEGER NOT NULL,
-                    schema INTEGER NOT NULL, saved INTEGER NOT NULL, stamp INTEGER, base INTEGER, device BLOB,
-                    unsent INTEGER NOT NULL, change INTEGER NOT NULL, PRIMARY KEY (collection, id));
+                \(Self.oldTables)
                 CREATE INDEX games_latest ON games (collection, timestamp, id, change) WHERE state IS NOT NULL;
                 CREATE INDEX games_changed ON games (collection, change);
                 CREATE INDEX games_unsent ON games (saved, unsent) WHERE unsent IN (1, 2);
