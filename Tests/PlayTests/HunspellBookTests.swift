@@ -49,6 +49,29 @@ struct HunspellBookTests {
         }
     }
 
+    @Test("a program that ended since the last question is started anew, and the ended one is not left behind")
+    func ending() async throws {
+        let folder = try TestFolder("hunspell")
+        let path = folder.path + "/hunspell"
+        let script = "#!/bin/sh\necho $$ > \(folder.path)/id\necho @\nread word\nprintf '*\\n\\n'\n"
+        try script.write(toFile: path, atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        let book = HunspellBook(environment: ["PATH": folder.path], patience: .seconds(60))
+        /// The state of the last program that was started, as proc(5) has it; nil when nothing of it is left.
+        func state() throws -> Character? {
+            let id = try String(contentsOfFile: folder.path + "/id", encoding: .utf8)
+            let stat = try? String(contentsOfFile: "/proc/\(id.dropLast())/stat", encoding: .utf8)
+            return stat?.split(separator: ")").last?.dropFirst().first
+        }
+        for _ in 0..<3 {
+            #expect(await ask(book, ["창피"]) == .word)
+            let deadline = ContinuousClock.now + .seconds(60)
+            while try state() != "Z", .now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+        }
+        book.end()
+        #expect(try state() == nil)
+    }
+
     @Test("a program that does not answer holds up nobody who leaves")
     func leaving() async throws {
         let folder = try TestFolder("hunspell")

@@ -168,6 +168,8 @@ final class SyncRunner: LineTransportDelegate, @unchecked Sendable {
         while !core.actions.isEmpty {
             let actions = core.actions
             core.actions = []
+            // Who hears of a status is to find its reason.
+            hub.noticed(core.problem)
             for action in actions { perform(action) }
         }
         hub.noticed(core.problem)

@@ -1,5 +1,4 @@
 import Dispatch
-import Foundation
 import Glibc
 import Synchronization
 
@@ -21,8 +20,6 @@ package final class HunspellBook: WordBook {
         let folders = (environment["PATH"] ?? "").split(separator: ":")
         program = folders.map { "\($0)/hunspell" }.first { access($0, X_OK) == 0 }
         self.patience = patience
-        // Asking a program that has ended is an error, and no death.
-        signal(SIGPIPE, SIG_IGN)
         desk = Desk()
     }
 
@@ -44,33 +41,21 @@ package final class HunspellBook: WordBook {
 ///
 /// `@unchecked`: used on the queue of its ``HunspellBook`` alone.
 private final class Desk: @unchecked Sendable {
-    private var process: Process?
-    private var question: Pipe?
-    private var answers: Pipe?
+    private var hunspell: Coprocess?
     private var text: [UInt8] = []
     /// Whether the dictionary is read.
     private var isReady = false
     /// Whether nobody waits for an answer any more. Set from any thread.
     let isEnded = Atomic(false)
 
-    deinit { close() }
-
-    private func open(_ program: String) {
-        close()
-        let process = Process()
-        let (question, answers) = (Pipe(), Pipe())
-        process.executableURL = URL(fileURLWithPath: program)
-        process.arguments = ["-a", "-d", "ko_KR", "-i", "UTF-8"]
-        process.standardInput = question
-        process.standardOutput = answers
-        process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return }
-        (self.process, self.question, self.answers) = (process, question, answers)
-    }
-
     func ask(_ program: String, _ texts: [String], until deadline: ContinuousClock.Instant) -> PlaySession.Verdict {
         guard !isEnded.load(ordering: .relaxed) else { return .unknown }
-        if process?.isRunning != true { open(program) }
+        if let said = hunspell?.receive(within: 0) {
+            text += said
+        } else {
+            close()
+            hunspell = Coprocess([program, "-a", "-d", "ko_KR", "-i", "UTF-8"])
+        }
         if !isReady {
             // It begins with a line on itself when the dictionary is read. If that takes longer, the next question finds it done.
             isReady = line(until: deadline)?.hasPrefix("@") ?? false
@@ -78,7 +63,7 @@ private final class Desk: @unchecked Sendable {
         }
         for text in texts {
             // The caret keeps the word from being taken for a command.
-            guard put("^\(text)\n"), let isWord = verdict(until: deadline) else {
+            guard hunspell?.send("^\(text)\n") == true, let isWord = verdict(until: deadline) else {
                 close()
                 return .unknown
             }
@@ -99,37 +84,24 @@ private final class Desk: @unchecked Sendable {
     }
 
     private func line(until deadline: ContinuousClock.Instant) -> String? {
-        guard let descriptor = answers?.fileHandleForReading.fileDescriptor else { return nil }
         while true {
             if let end = text.firstIndex(of: UInt8(ascii: "\n")) {
                 defer { text.removeFirst(end + 1) }
                 return String(decoding: text[..<end], as: UTF8.self)
             }
-            let left = ContinuousClock.now.duration(to: deadline).components
-            let milliseconds = left.seconds * 1_000 + left.attoseconds / 1_000_000_000_000_000
-            var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            guard milliseconds > 0, text.count < 65_536 else { return nil }
+            let left = ContinuousClock.now.duration(to: deadline) / .milliseconds(1)
+            guard left > 0, text.count < 65_536, !isEnded.load(ordering: .relaxed) else { return nil }
             // Now and then it is looked whether anybody waits still.
-            let isReady = poll(&ready, 1, Int32(clamping: min(milliseconds, 50)))
-            if isReady < 0, errno == EINTR { continue }
-            guard isReady >= 0, !isEnded.load(ordering: .relaxed) else { return nil }
-            if isReady == 0 { continue }
-            var chunk = [UInt8](repeating: 0, count: 4_096)
-            let count = read(descriptor, &chunk, chunk.count)
-            guard count > 0 else { return nil }
-            text += chunk[..<count]
+            guard let said = hunspell?.receive(within: Int32(min(left.rounded(.up), 50))) else {
+                close()
+                return nil
+            }
+            text += said
         }
     }
 
-    private func put(_ text: String) -> Bool {
-        guard let descriptor = question?.fileHandleForWriting.fileDescriptor else { return false }
-        let bytes = Array(text.utf8)
-        // A line is far shorter than what a pipe takes at once.
-        return write(descriptor, bytes, bytes.count) == bytes.count
-    }
-
     func close() {
-        if let process, process.isRunning { kill(process.processIdentifier, SIGKILL) }
-        (process, question, answers, text, isReady) = (nil, nil, nil, [], false)
+        hunspell = nil
+        (text, isReady) = ([], false)
     }
 }

@@ -159,7 +159,10 @@ struct PlayTests {
             try terminal.see(row: 0, "ㅅㅏ사")
             terminal.resize(width: 60, height: 20)
             try terminal.see("needs 80 columns and 24 rows; here are 60")
-            terminal.type("람")
+            // Drawn anew by a key after the letters: they have been read.
+            terminal.screen.change { $0 = ScreenModel(width: 60, height: 20) }
+            terminal.type("람\u{C}")
+            try terminal.see("needs 80 columns and 24 rows; here are 60")
             terminal.resize(width: 1, height: 1)
             terminal.resize(width: 120, height: 40)
             let screen = try terminal.see("the game in the middle") { $0.lines[10].contains("사") }
