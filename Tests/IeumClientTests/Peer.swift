@@ -54,7 +54,8 @@ final class Peer: Sendable {
             isReady.signal()
             _ = loop.run(until: { shared.isStopped.withLock { $0 } }, timeout: .seconds(600))
             listener?.close()
-            players = []
+            // Each is its connection's delegate, which keeps it until the end.
+            for player in players { player.close() }
         }.start()
         isReady.wait()
         self.shared = shared
@@ -92,6 +93,8 @@ private final class Player: ConnectionDelegate {
         connection.start(delegate: self)
         play()
     }
+
+    func close() { connection.close() }
 
     private func play() {
         while let step = script.first {

@@ -40,14 +40,20 @@ final class StateWriting {
     }
 
     /// Keeps what was allocated for the next encoding; only after one that went well, when no type has a container still.
+    ///
+    /// The first of several that are over stays: one that is kept is never dropped, since its slots know it.
     private func keep() {
         (call, lastCall, deepest, hasNUL, pathsRead) = (0, 0, 0, false, 0)
         bytes = []
         if scratch.capacity > 65_536 { scratch = [] }
         if idle.count > 32 { idle = [] }
         texts.endEncoding()
-        let kept = Kept(writing: self)
-        Self.kept.withLock { $0 = kept }
+        let mine = Kept(writing: self)
+        let isKept = Self.kept.withLock { kept in
+            if kept == nil { kept = mine }
+            return kept?.writing === mine.writing
+        }
+        if !isKept { idle = [] }
     }
 
     /// `@unchecked Sendable`: who takes it is the only one who has it.
