@@ -56,6 +56,7 @@ final class Peer: Sendable {
             listener?.close()
             // Each is its connection's delegate, which keeps it until the end.
             for player in players { player.close() }
+            _ = loop.run(until: { players.allSatisfy(\.isOver) }, timeout: .seconds(10))
         }.start()
         isReady.wait()
         self.shared = shared
@@ -83,6 +84,7 @@ private final class Player: ConnectionDelegate {
     private let shared: Peer.Shared
     private let loop: EventLoop
     private var timer: EventLoop.Timer?
+    private(set) var isOver = false
 
     init(_ connection: Connection, _ script: [Peer.Step], index: Int, shared: Peer.Shared, on loop: EventLoop) {
         self.loop = loop
@@ -122,7 +124,7 @@ private final class Player: ConnectionDelegate {
     func lineTooLong(on connection: Connection) {}
     func outputDrained(on connection: Connection) {}
     func inputEnded(on connection: Connection, unterminatedBytes: Int) { connection.close() }
-    func ended(_ reason: Connection.EndReason, on connection: Connection) {}
+    func ended(_ reason: Connection.EndReason, on connection: Connection) { isOver = true }
 }
 
 /// Ready-made lines of a server.

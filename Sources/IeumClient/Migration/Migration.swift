@@ -28,8 +28,8 @@ public final class Migration {
     /// The names of the collections that the file has or had objects of.
     public let collections: Set<String>
 
-    private let rows: any MigrationRows
-    private var isOpen = true
+    /// The objects; nil once it is over, so that whoever keeps a migration does not keep the file open.
+    private var rows: (any MigrationRows)?
 
     init(newVersion: Int, rows: any MigrationRows) throws {
         self.newVersion = newVersion
@@ -72,7 +72,7 @@ public final class Migration {
     /// Creates an object. Every device that migrates creates it: let the id follow from the data, or there will be several.
     /// - Throws: ``StoreError`` `invalidID` when there is one with this id.
     public func create<Game: Persistable>(_ game: Game) throws {
-        try checkOpen()
+        let rows = try openRows()
         let key = try Game.key(game.id)
         guard try rows.state(of: key) == nil else {
             throw StoreError(.invalidID, "\(Game.self) \(game.id) cannot be created: there is one with this id")
@@ -101,12 +101,12 @@ public final class Migration {
     }
 
     /// Nothing can be changed with it from here on.
-    func close() { isOpen = false }
+    func close() { rows = nil }
 
     // MARK: Inside
 
     private func enumerate(_ site: MigrationSite, _ body: (OldObject, inout NewObject) throws -> Void) throws {
-        try checkOpen()
+        let rows = try openRows()
         for key in try rows.keys(in: site.collection) {
             guard let (before, now) = try rows.read(key) else { continue }
             guard let old = try? PersistedState(json: before), let state = try? PersistedState(json: now) else {
@@ -123,17 +123,16 @@ public final class Migration {
     }
 
     private func delete(_ site: MigrationSite, _ id: String) throws {
-        try checkOpen()
-        try rows.delete(GameKey(collection: site.collection, id: id))
+        try openRows().delete(GameKey(collection: site.collection, id: id))
     }
 
     private func deleteData(_ site: MigrationSite) throws -> Bool {
-        try checkOpen()
-        return try rows.deleteAll(in: site.collection)
+        try openRows().deleteAll(in: site.collection)
     }
 
     private func known(_ collection: String) throws(StoreError) -> MigrationSite {
-        guard collections.contains(collection) || !rows.isWhole else {
+        let isWhole = try openRows().isWhole
+        guard collections.contains(collection) || !isWhole else {
             throw StoreError(
                 .invalidID, "the migration asks for objects of type \(collection), and there is no such collection",
                 hint: """
@@ -145,8 +144,9 @@ public final class Migration {
         return MigrationSite(collection: collection, type: collection)
     }
 
-    private func checkOpen() throws(StoreError) {
-        guard isOpen else { throw StoreError(.misuse, "the migration is over") }
+    private func openRows() throws(StoreError) -> any MigrationRows {
+        guard let rows else { throw StoreError(.misuse, "the migration is over") }
+        return rows
     }
 }
 

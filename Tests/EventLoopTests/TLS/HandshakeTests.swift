@@ -74,6 +74,8 @@ struct HandshakeTests {
             })
         #expect(link.peer.text == "bye\n")
         #expect(link.peer.hasHeardGoodbye)
+        link.peer.hangUp()
+        #expect(link.run { link.recorder.end == .closed })
     }
 
     @Test("a connection that is cut off with output left looks cut off to the peer")

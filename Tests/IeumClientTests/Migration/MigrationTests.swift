@@ -218,12 +218,17 @@ struct MigrationTests {
         }
     }
 
-    @Test("is over with its block: a migration that was kept changes nothing")
+    @Test("is over with its block: a migration that was kept changes nothing, and keeps no file open")
     func escaped() throws {
         let place = try StorePlace()
         try place.fill(schema: 0, [Pet(id: "a")])
         nonisolated(unsafe) var kept: Migration?
-        _ = try GameStore(at: place.url, schemaVersion: 1) { migration, _ in kept = migration }
+        weak var opened: GameStore?
+        do {
+            let store = try GameStore(at: place.url, schemaVersion: 1) { migration, _ in kept = migration }
+            opened = store
+        }
+        #expect(opened == nil)
         let error = #expect(throws: StoreError.self) { try kept?.deleteData(forType: Pet.self) }
         #expect(error?.kind == .misuse)
     }
