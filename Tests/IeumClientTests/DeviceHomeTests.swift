@@ -154,6 +154,35 @@ struct DeviceHomeTests {
         #expect(error?.hint?.contains("chmod 600 \(home.path)/token") == true)
     }
 
+    @Test(
+        "signs nobody in where others could have the token sent elsewhere, and says how to close it",
+        arguments: [
+            ("", 0o777, "chmod 700 "), ("", 0o770, "chmod 700 "), ("", 0o702, "chmod 700 "),
+            ("/identity.json", 0o666, "chmod 600 "), ("/identity.json", 0o620, "chmod 600 "),
+            ("/identity.json", 0o602, "chmod 600 "),
+        ])
+    func changeable(name: String, mode: Int, command: String) throws {
+        let home = try folder.home(at: server)
+        let path = home.path + name
+        chmod(path, UInt32(mode))
+        let error = failure { try home.identity() }
+        #expect(error?.kind == .exposed)
+        #expect(error?.hint?.contains(command + path) == true, "\(String(describing: error))")
+        // Others may look at both: neither is a secret.
+        chmod(path, name.isEmpty ? 0o755 : 0o644)
+        #expect(failure { try home.identity() } == nil)
+    }
+
+    @Test(
+        "of somebody else is none of ours, but root's is, and root may look into any",
+        arguments: [
+            (1000, 0o700, 1000, true), (1001, 0o700, 1000, false), (1001, 0o755, 1000, false),
+            (0, 0o755, 1000, true), (0, 0o777, 1000, false), (1000, 0o700, 0, true), (1000, 0o770, 0, false),
+        ])
+    func owners(owner: UInt32, mode: UInt32, user: UInt32, isSafe: Bool) {
+        #expect(PrivateFolder.isOwnersAlone(owner: owner, mode: mode, for: user) == isSafe)
+    }
+
     @Test("is not made in a folder that others can write")
     func exposedFolder() throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)

@@ -12,7 +12,8 @@ import Wire
 /// | `lock` | nothing; `flock`ed while one of the JSON files or the token is changed | 0600 |
 /// | `replaced-<time>/` | the identity that `--replace` put aside | 0700 |
 ///
-/// The folder is made with mode 0700. A file that cannot be understood is an error that names it, and stays as it is.
+/// The folder is made with mode 0700. Where others could write into it, or change `identity.json`, nobody is signed in: they
+/// could have the token sent to a server of theirs. A file that cannot be understood is an error that names it, and stays as it is.
 package struct DeviceHome: Sendable {
     /// The folder's path.
     package var path: String { folder.path }
@@ -49,11 +50,13 @@ package struct DeviceHome: Sendable {
     package func identity() throws(HomeError) -> Identity {
         let hint =
             "Register a new player: ieum register --server HOST:PORT --device NAME; or join yours: ieum link CODE …"
-        guard let card = try folder.read(File.identity, limit: 65_536) else {
+        // It says where the token is sent, and whom to trust there.
+        try folder.check()
+        guard let card = try folder.read(File.identity, limit: 65_536, safety: .fromChanges) else {
             throw HomeError(.noIdentity, "there is no identity in \(path)", hint: hint)
         }
         let tokenPath = folder.path(of: File.token)
-        guard let text = try folder.read(File.token, limit: 4_096, isSecret: true) else {
+        guard let text = try folder.read(File.token, limit: 4_096, safety: .secret) else {
             throw .damaged(tokenPath, "it is gone, though \(File.identity) is there", hint: hint)
         }
         guard let token = Token(String(decoding: text, as: UTF8.self).trimmingLineEnd) else {

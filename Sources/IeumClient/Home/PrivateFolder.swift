@@ -12,16 +12,39 @@ struct PrivateFolder: Sendable {
     func path(of name: String) -> String { "\(path)/\(name)" }
 
     /// Makes the folder, and the folders above it, where they are missing.
-    /// - Throws: ``HomeError`` `exposed` when others may write into it, since they could replace the token.
+    /// - Throws: ``HomeError`` `exposed`, see ``check()``.
     func create() throws(HomeError) {
         try Self.makeFolder(path)
+        try check()
+    }
+
+    /// Looks whether the folder is safe from others, if it is there.
+    /// - Throws: ``HomeError`` `exposed` when others may write into it, since they could replace the token, or the address
+    ///   that it is sent to; `system` when it is no folder.
+    func check() throws(HomeError) {
         var status = stat()
-        guard stat(path, &status) == 0 else { throw .system("stat", path) }
+        guard stat(path, &status) == 0 else {
+            if errno == ENOENT || errno == ENOTDIR { return }
+            throw .system("stat", path)
+        }
         guard status.st_mode & S_IFMT == S_IFDIR else { throw .system("open", path, number: ENOTDIR) }
+        try Self.checkIntegrity(of: path, status, hint: "chmod 700")
+    }
+
+    /// Whether nobody but a user, and root, may change what a file or folder holds.
+    static func isOwnersAlone(owner: uid_t, mode: mode_t, for user: uid_t) -> Bool {
+        (owner == user || owner == 0 || user == 0) && mode & (S_IWGRP | S_IWOTH) == 0
+    }
+
+    private static func checkIntegrity(of path: String, _ status: stat, hint: String) throws(HomeError) {
+        let user = geteuid()
+        guard !isOwnersAlone(owner: status.st_uid, mode: status.st_mode, for: user) else { return }
         guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
             throw HomeError(
-                .exposed, "\(path) can be written by others", hint: "Close it: chmod 700 \(path.shellQuoted)")
+                .exposed, "\(path) can be written by others", hint: "Close it: \(hint) \(path.shellQuoted)")
         }
+        throw HomeError(
+            .exposed, "\(path) belongs to another user", hint: "Take it over: sudo chown $USER \(path.shellQuoted)")
     }
 
     private static func makeFolder(_ path: String) throws(HomeError) {
@@ -33,11 +56,21 @@ struct PrivateFolder: Sendable {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .system("mkdir", path) }
     }
 
+    /// From whom a file must be safe that is read.
+    enum Safety {
+        /// What it holds does no harm, whoever wrote it.
+        case any
+        /// Others may not write it.
+        case fromChanges
+        /// Others may not even read it, and it is this user's own.
+        case secret
+    }
+
     /// The bytes of a file; nil when there is none.
     /// - Parameters:
     ///   - limit: a longer file is damaged.
-    ///   - isSecret: refuses a file that somebody else owns or may read.
-    func read(_ name: String, limit: Int, isSecret: Bool = false) throws(HomeError) -> [UInt8]? {
+    ///   - safety: refuses a file that is less safe (`exposed`).
+    func read(_ name: String, limit: Int, safety: Safety = .any) throws(HomeError) -> [UInt8]? {
         let path = path(of: name)
         // Without O_NONBLOCK a pipe that somebody put there would keep us waiting.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -49,7 +82,11 @@ struct PrivateFolder: Sendable {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .system("stat", path) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .damaged(path, "it is not a regular file") }
-        if isSecret { try Self.checkSecrecy(of: path, status) }
+        switch safety {
+        case .any: break
+        case .fromChanges: try Self.checkIntegrity(of: path, status, hint: "chmod 600")
+        case .secret: try Self.checkSecrecy(of: path, status)
+        }
         guard status.st_size <= limit else { throw .damaged(path, "it is longer than \(limit) bytes") }
         return try Self.bytes(of: descriptor, path, limit: limit)
     }
