@@ -1,4 +1,5 @@
 import CLibEvent
+import COpenSSL
 import Glibc
 import TestSupport
 import Testing
@@ -173,6 +174,20 @@ final class RawSocket {
         while case let count = evbuffer_remove(tls.layer.input, &buffer, buffer.count), count > 0 {
             received.append(contentsOf: buffer[..<Int(count)])
         }
+    }
+
+    /// Takes new keys for what it sends, as TLS 1.3 allows at any time.
+    /// - Parameter isAsking: wants the other side to do the same.
+    /// - Returns: false when there is no TLS, or it refuses.
+    func renewKeys(isAsking: Bool) -> Bool {
+        guard let tls else { return false }
+        flush()
+        // As a socket does whose buffer is full.
+        guard queuedBytes < 65_536 else { return true }
+        let kind = isAsking ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED
+        guard SSL_key_update(tls.layer.ssl, kind) == 1, SSL_do_handshake(tls.layer.ssl) == 1 else { return false }
+        flush()
+        return true
     }
 
     /// Whether the other side has said, in TLS, that this is all.

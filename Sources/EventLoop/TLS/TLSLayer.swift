@@ -32,9 +32,18 @@ final class TLSLayer {
     /// How many bytes were added to the wire's output.
     private(set) var producedBytes = 0
 
-    private let ssl: OpaquePointer
+    let ssl: OpaquePointer
     private let side: Side
     private var hasSeenFirstByte = false
+    /// What came since the handshake and was no data of the owner's, as OpenSSL's state machine and its alerts tell: new keys
+    /// (TLS 1.3), twice where the peer asks for ours, and renegotiations, which are refused (TLS 1.2).
+    private var sideMessages = 0
+    /// Bytes that were decrypted and encrypted for the owner.
+    private var carriedBytes = 0
+
+    /// How many of them are taken in any case, and for how many bytes another. RFC 8446 (5.5) wants new keys after some
+    /// 24 million records; who asks for them all the time costs work, and answers that nobody reads would take memory.
+    private static let maxSideMessages = (atOnce: 64, bytesForAnother: 16_384)
 
     /// Which end this is. The context lives as long as the connection, since OpenSSL holds pointers into it.
     enum Side {
@@ -58,6 +67,13 @@ final class TLSLayer {
         self.input = input
         self.output = output
         SSL_set_bio(ssl, BufferBIO.make(on: wireInput), BufferBIO.make(on: wireOutput))
+        // Unretained is right: the layer frees `ssl`, and nobody else calls OpenSSL with it. The index 0 is the application's.
+        SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
+        SSL_set_info_callback(ssl) { ssl, what, _ in
+            // A message ends the machine's steps; these say nothing of how many there were.
+            guard what & SSL_CB_LOOP == 0, let layer = SSL_get_ex_data(ssl, 0) else { return }
+            Unmanaged<TLSLayer>.fromOpaque(layer).takeUnretainedValue().noteSideMessage()
+        }
         switch side {
         case .server: SSL_set_accept_state(ssl)
         case .client(let context, let host):
@@ -142,6 +158,11 @@ final class TLSLayer {
             let result = produce { SSL_read(ssl, space.iov_base, Int32(clamping: space.iov_len)) }
             space.iov_len = Int(max(result, 0))
             evbuffer_commit_space(input, &space, 1)
+            carriedBytes &+= space.iov_len
+            let limit = Self.maxSideMessages
+            guard sideMessages <= limit.atOnce + carriedBytes / limit.bytesForAnother else {
+                throw fail(TLSError(.other, "the other side asks for new keys all the time"))
+            }
             guard result <= 0 else { continue }
             switch SSL_get_error(ssl, result) {
             case SSL_ERROR_WANT_READ: return
@@ -163,6 +184,7 @@ final class TLSLayer {
             let written = produce { SSL_write(ssl, start, Int32(count)) }
             guard written > 0 else { throw fail(.openSSL("TLS could not encrypt")) }
             evbuffer_drain(output, Int(written))
+            carriedBytes &+= Int(written)
         }
         if isLast { sayGoodbye() }
     }
@@ -173,6 +195,10 @@ final class TLSLayer {
         isOutputClosed = true
         _ = produce { SSL_shutdown(ssl) }
         ERR_clear_error()
+    }
+
+    private func noteSideMessage() {
+        if stage == .open { sideMessages &+= 1 }
     }
 
     /// Runs a call of OpenSSL's, and counts what it adds to the wire's output.
