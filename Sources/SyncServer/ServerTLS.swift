@@ -71,7 +71,11 @@ extension SyncServer {
     }
 
     private func remindOfExpiry(_ tls: ServerTLS) {
-        let days = tls.daysLeft(at: Clock.now())
+        let now = Clock.now()
+        if tls.context.notBefore > now.microseconds / 1_000_000 {
+            log(.error, "certificate-not-yet-valid", ["file": tls.files.certificate])
+        }
+        let days = tls.daysLeft(at: now)
         guard days < ServerTLS.remindedDays else { return }
         let event = days < 0 ? "certificate-expired" : "certificate-expires-soon"
         log(days < 0 ? .error : .warning, event, ["days": days, "file": tls.files.certificate])

@@ -71,6 +71,32 @@ public class TLSContext {
             ERR_clear_error()
             throw TLSError(.file, "the key in \(key) is not that of the certificate in \(certificate)")
         }
+        try checkKind(certificate)
+    }
+
+    /// OpenSSL takes certificates of other kinds, too, and then finds nothing to shake hands with.
+    private func checkKind(_ path: String) throws(TLSError) {
+        guard let key = X509_get0_pubkey(SSL_CTX_get0_certificate(handle)) else { return }
+        var name = [CChar](repeating: 0, count: 64)
+        switch EVP_PKEY_get_base_id(key) {
+        case EVP_PKEY_RSA, EVP_PKEY_RSA_PSS, EVP_PKEY_ED25519, EVP_PKEY_ED448: return
+        case EVP_PKEY_EC:
+            EVP_PKEY_get_group_name(key, &name, name.count, nil)
+            let curve = String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+            guard !["prime256v1", "secp384r1", "secp521r1"].contains(curve) else { return }
+            throw Self.uselessKey(path, "the curve \(curve.isEmpty ? "of its own" : curve)")
+        default:
+            let kind = EVP_PKEY_get0_type_name(key).map { String(cString: $0) } ?? "another kind"
+            throw Self.uselessKey(path, kind)
+        }
+    }
+
+    private static func uselessKey(_ path: String, _ kind: String) -> TLSError {
+        ERR_clear_error()
+        return TLSError(
+            .file,
+            "the certificate in \(path) has a key of \(kind), which TLS 1.3 has no use for; take P-256, P-384, Ed25519 or RSA"
+        )
     }
 
     /// Trusts the certificates in a PEM file and no others.
@@ -88,9 +114,14 @@ public class TLSContext {
         return TLSError(.file, "\(path) \(what)" + (code == 0 ? "" : " (\(TLSError.text(code)))"))
     }
 
-    private static func checkReadable(_ path: String, _ what: String) throws(TLSError) {
-        guard access(path, R_OK) == 0 else {
+    /// A pipe would keep who reads it waiting, and holds nothing when it is read again.
+    static func checkReadable(_ path: String, _ what: String) throws(TLSError) {
+        var status = stat()
+        guard access(path, R_OK) == 0, stat(path, &status) == 0 else {
             throw TLSError(.file, "\(what), \(path), cannot be read: \(EventLoopError(call: "open").message)")
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw TLSError(.file, "\(what), \(path), is not a regular file")
         }
     }
 

@@ -20,7 +20,7 @@ public struct TLSError: Error, Hashable, Sendable {
         case certificateInvalid
         /// The peer does not speak TLS.
         case plainPeer
-        /// The peer offers only versions of TLS that are too old, or refuses ours.
+        /// The peer offers only versions of TLS that are too old, or refuses ours; or ciphers and kinds of certificates.
         case versionTooOld
         /// The peer speaks other protocols over TLS (ALPN).
         case noCommonProtocol
@@ -74,6 +74,10 @@ extension TLSError {
         case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION, SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_VERSION_TOO_LOW,
             SSL_R_NO_PROTOCOLS_AVAILABLE:
             (.versionTooOld, "there is no version of TLS that both sides allow; 1.2 is the oldest")
+        case SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE, SSL_R_TLSV1_ALERT_INSUFFICIENT_SECURITY, SSL_R_NO_SHARED_CIPHER,
+            SSL_R_NO_SUITABLE_KEY_SHARE, SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM, SSL_R_NO_SUITABLE_GROUPS,
+            SSL_R_TLSV1_ALERT_INAPPROPRIATE_FALLBACK, SSL_R_INAPPROPRIATE_FALLBACK:
+            (.versionTooOld, "there is no version, cipher or kind of certificate of TLS that both sides allow")
         case SSL_R_WRONG_VERSION_NUMBER, SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST:
             (.plainPeer, "the other side does not speak TLS")
         case SSL_R_TLSV1_ALERT_NO_APPLICATION_PROTOCOL, SSL_R_NO_APPLICATION_PROTOCOL:

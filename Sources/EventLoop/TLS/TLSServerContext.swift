@@ -26,6 +26,8 @@ public final class TLSServerContext: TLSContext {
     let plainAnswer: [UInt8]
     /// The fingerprint of the certificate.
     public let fingerprint: CertificateFingerprint
+    /// When the certificate begins, in seconds since 1970.
+    public let notBefore: Int64
     /// When the certificate ends, in seconds since 1970.
     public let notAfter: Int64
 
@@ -37,7 +39,7 @@ public final class TLSServerContext: TLSContext {
     public init(files: Files, protocolName: String, plainAnswer: [UInt8]) throws(TLSError) {
         self.plainAnswer = plainAnswer
         let own = try Self.readCertificate(files.certificate)
-        (fingerprint, notAfter) = (own.fingerprint, own.notAfter)
+        (fingerprint, notBefore, notAfter) = own
         try super.init(method: TLS_server_method(), protocolName: protocolName, options: ieum_ssl_server_options)
         SSL_CTX_set_num_tickets(handle, 0)
         try use(certificate: files.certificate, key: files.key)
@@ -63,7 +65,8 @@ public final class TLSServerContext: TLSContext {
 
     private static func readCertificate(
         _ path: String
-    ) throws(TLSError) -> (fingerprint: CertificateFingerprint, notAfter: Int64) {
+    ) throws(TLSError) -> (fingerprint: CertificateFingerprint, notBefore: Int64, notAfter: Int64) {
+        try checkReadable(path, "the certificate")
         ERR_clear_error()
         defer { ERR_clear_error() }
         guard let file = BIO_new_file(path, "r") else {
@@ -74,12 +77,18 @@ public final class TLSServerContext: TLSContext {
             throw TLSError(.file, "\(path) holds no certificate in PEM form")
         }
         defer { X509_free(certificate) }
-        var (days, seconds): (Int32, Int32) = (0, 0)
-        guard let epoch = ASN1_TIME_set(nil, 0) else { throw .openSSL("no memory for a time") }
+        guard let begin = seconds(of: X509_get0_notBefore(certificate)),
+            let end = seconds(of: X509_get0_notAfter(certificate))
+        else { throw TLSError(.file, "\(path) holds a certificate without times that can be read") }
+        return (CertificateFingerprint(of: certificate), begin, end)
+    }
+
+    /// A time in seconds since 1970.
+    private static func seconds(of time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+        guard let epoch = ASN1_TIME_set(nil, 0) else { return nil }
         defer { ASN1_STRING_free(epoch) }
-        guard ASN1_TIME_diff(&days, &seconds, epoch, X509_get0_notAfter(certificate)) == 1 else {
-            throw TLSError(.file, "\(path) holds a certificate without an end that can be read")
-        }
-        return (CertificateFingerprint(of: certificate), Int64(days) * 86_400 + Int64(seconds))
+        var (days, seconds): (Int32, Int32) = (0, 0)
+        guard ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return nil }
+        return Int64(days) * 86_400 + Int64(seconds)
     }
 }

@@ -18,7 +18,7 @@ public struct SecurityFailure: Error, Hashable, Sendable {
         case serverIsPlain = "server-is-plain"
         /// The server speaks TLS, and was spoken to plainly.
         case serverNeedsTLS = "tls-required"
-        /// There is no version of TLS that both sides allow.
+        /// There is no version, cipher or kind of certificate of TLS that both sides allow.
         case versionTooOld = "tls-version"
         /// What listens there speaks another protocol over TLS.
         case otherProtocol = "tls-protocol"
@@ -53,7 +53,10 @@ public struct SecurityFailure: Error, Hashable, Sendable {
         case .certificateNotYetValid: "See whether this machine's clock is right."
         case .wrongHost: "Use the name that the certificate is for."
         case .unknownIssuer:
-            "Name who issued it with --ca FILE; or pin a self-signed one with --fingerprint, as ieumd cert printed it."
+            """
+            Name who issued it with --ca FILE; or pin a self-signed one with --fingerprint, as ieumd cert printed it. If a \
+            browser trusts its issuer, the server's file lacks the certificates between.
+            """
         case .fingerprintMismatch:
             "Ask the server's operator whether the certificate was changed. If it was not, somebody is in between."
         case .certificateInvalid: "The server's operator has to replace it."

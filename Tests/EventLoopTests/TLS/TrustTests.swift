@@ -1,3 +1,4 @@
+import COpenSSL
 import Foundation
 import TestSupport
 import Testing
@@ -105,6 +106,18 @@ struct TrustTests {
         #expect(pair.serverFailure == .noCommonProtocol)
     }
 
+    @Test("sides that have no cipher in common both know that it is that, and no disturbance")
+    func noCommonCipher() throws {
+        let files = try TestCertificates.shared().server
+        let server = try Pair.serverContext(files)
+        try #require(SSL_CTX_set_ciphersuites(server.handle, "TLS_AES_128_CCM_SHA256") == 1)
+        let pair = try Pair(server: server, client: Pair.clientContext(.pinned(files.fingerprint)))
+        #expect(!pair.isAgreed)
+        #expect(pair.clientFailure == .versionTooOld)
+        #expect(pair.run { pair.server.end != nil })
+        #expect(pair.serverFailure == .versionTooOld)
+    }
+
     @Test("a key that others may read, one of another certificate, and files that are none, are refused by name")
     func files() throws {
         let certificates = try TestCertificates()
@@ -130,6 +143,13 @@ struct TrustTests {
         chmod(empty, 0o600)
         #expect(failure(empty, one.key).contains("\(empty) holds no certificate"))
         #expect(failure(one.certificate, empty).contains("\(empty) holds no private key"))
+        // Nobody writes into it: who opened it would wait for ever, the daemon too when it reads its files again.
+        let pipe = certificates.path + "/pipe"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        #expect(failure(pipe, one.key).contains("\(pipe), is not a regular file"))
+        #expect(failure(one.certificate, pipe).contains("\(pipe), is not a regular file"))
+        #expect(failure(one.certificate, one.key, pipe).contains("\(pipe), is not a regular file"))
+        #expect(failure(certificates.path, one.key).contains("\(certificates.path), is not a regular file"))
         for mode: mode_t in [0o640, 0o604, 0o660, 0o644] {
             chmod(one.key, mode)
             let message = failure(one.certificate, one.key)

@@ -91,6 +91,10 @@ struct CertificateTests {
         engine.retryNow()
         try await engine.settle()
         #expect(engine.trouble == nil)
+        // The operator is told, too, where the daemon's own clock shows it.
+        for event in ["certificate-expired", "certificate-not-yet-valid"] {
+            #expect(secure.daemon.log.contains("level=error event=\(event) "))
+        }
     }
 
     @Test("a device's whole life over TLS: register, push, pair, link, pull, watch, and nothing asked twice")
@@ -197,7 +201,15 @@ struct CertificateTests {
         let certificates = try TestCertificates()
         let (one, two) = (try certificates.issue("one"), try certificates.issue("two"))
         chmod(two.key, 0o640)
+        // OpenSSL takes it, and finds nothing to shake hands with.
+        let odd = (certificate: certificates.path + "/odd.pem", key: certificates.path + "/odd.key")
+        let made = try Programs.runInstalled(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:secp224r1", "-nodes"]
+                + ["-subj", "/CN=localhost", "-days", "9", "-keyout", odd.key, "-out", odd.certificate])
+        try #require(made.status == 0, "\(made)")
+        chmod(odd.key, 0o600)
         for (arguments, said) in [
+            (["--tls-cert", odd.certificate, "--tls-key", odd.key], "take P-256, P-384, Ed25519 or RSA"),
             (["--tls-cert", one.certificate], "needs --tls-key"), (["--tls-key", one.key], "needs --tls-cert"),
             (["--tls-client-ca", certificates.authority], "needs --tls-cert"),
             (["--tls-cert", two.certificate, "--tls-key", one.key], "is not that of the certificate"),
