@@ -24,9 +24,10 @@ let package = Package(
         .target(name: "Wire"),
         .target(name: "EventLoop", dependencies: ["CLibEvent", "COpenSSL"]),
         .target(name: "Postgres", dependencies: ["CLibPQ", "EventLoop"]),
-        .target(name: "Migrator", dependencies: ["Arguments", "Postgres", "COpenSSL"]),
+        .target(name: "Migrator", dependencies: ["Arguments", "TerminalText", "Postgres", "COpenSSL"]),
         .target(
-            name: "SyncServer", dependencies: ["Wire", "EventLoop", "Postgres", "Migrator", "COpenSSL"],
+            name: "SyncServer",
+            dependencies: ["Wire", "TerminalText", "EventLoop", "Postgres", "Migrator", "COpenSSL"],
             plugins: ["EmbedSQL"]),
         .target(name: "IeumClient", dependencies: ["Wire", "EventLoop", "CSQLite"]),
         .target(name: "Handle", dependencies: ["IeumClient"]),

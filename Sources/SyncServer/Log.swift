@@ -1,4 +1,5 @@
 import Foundation
+import TerminalText
 
 /// Lines of `key=value` on standard error (logfmt), one for each event.
 ///
@@ -36,7 +37,8 @@ public struct Log: Sendable {
         _ = bytes.withUnsafeBytes { Foundation.write(STDERR_FILENO, $0.baseAddress, $0.count) }
     }
 
-    /// Writes an event with its fields; a value with blanks, quotes or control characters is quoted and escaped.
+    /// Writes an event with its fields; a value with blanks or quotes, or with what would steer a terminal or turn text around,
+    /// is quoted and escaped.
     public func callAsFunction(
         _ level: Level, _ event: String, _ fields: KeyValuePairs<String, any CustomStringConvertible> = [:]
     ) {
@@ -47,15 +49,18 @@ public struct Log: Sendable {
     }
 
     private static func quoted(_ text: String) -> String {
-        let isPlain = !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != 0x22 && $0 != 0x3D }
+        let isPlain =
+            !text.isEmpty
+            && text.unicodeScalars.allSatisfy {
+                $0.isASCII ? $0.value > 0x20 && $0.value != 0x7F && $0 != "\"" && $0 != "=" : $0.isTerminalSafe
+            }
         guard !isPlain else { return text }
         var result = "\""
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"", "\\": result += "\\\(scalar)"
             case "\n": result += "\\n"
-            case let control where control.properties.generalCategory == .control:
-                result += "\\u{\(String(control.value, radix: 16))}"
+            case let scalar where !scalar.isTerminalSafe: result += "\\u{\(String(scalar.value, radix: 16))}"
             default: result.unicodeScalars.append(scalar)
             }
         }

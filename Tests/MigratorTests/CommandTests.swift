@@ -215,6 +215,8 @@ struct CommandTests {
         let result = try probe("help", "statsu")
         #expect(result.status == 2, "\(result)")
         #expect(result.errors.contains("there is no command statsu; did you mean status?"), "\(result)")
+        let odd = try probe("a\u{1B}[31m\u{202E}b\u{9B}c\u{2028}")
+        #expect(odd.errors.contains("there is no command a\\u{1B}[31m\\u{202E}b\\u{9B}c\\u{2028}\n"), "\(odd)")
         #expect(try probe("hlep").errors.contains("did you mean help?"))
     }
 

@@ -1,17 +1,13 @@
+import TerminalText
+
 extension String {
-    /// The text as a terminal may show it: what would move its cursor or change its colours is written as a number. Names and
-    /// messages come from files and from the database.
+    /// The text as a terminal may show it, on as many lines as it has: what would move its cursor, change its colours or turn
+    /// text around is written as a number. Names and messages come from files and from the database.
     var shown: String {
-        guard unicodeScalars.contains(where: Self.isControl) else { return self }
-        var text = ""
-        for scalar in unicodeScalars {
-            if Self.isControl(scalar) {
-                text += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
-            } else {
-                text.unicodeScalars.append(scalar)
-            }
+        guard !unicodeScalars.allSatisfy(Self.mayStay) else { return self }
+        return unicodeScalars.reduce(into: "") { text, scalar in
+            text += Self.mayStay(scalar) ? String(scalar) : String(scalar).terminalSafe
         }
-        return text
     }
 
     /// The same for a text that shall stay on its line.
@@ -19,7 +15,7 @@ extension String {
         shown.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\\n")
     }
 
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.properties.generalCategory == .control && scalar != "\n" && scalar != "\t"
+    private static func mayStay(_ scalar: Unicode.Scalar) -> Bool {
+        scalar == "\n" || scalar == "\t" || scalar.isTerminalSafe
     }
 }
