@@ -132,9 +132,15 @@ struct ServeRefusalTests {
         try Data("a file".utf8).write(to: URL(fileURLWithPath: "\(folder)/taken/postgres"))
         try files.createDirectory(atPath: "\(folder)/foreign/postgres/photos", withIntermediateDirectories: true)
         try files.createDirectory(atPath: "\(folder)/foreign/postgres/data", withIntermediateDirectories: true)
+        for (name, mode) in [("open", 0o777), ("shared", 0o770)] {
+            try files.createDirectory(atPath: "\(folder)/\(name)/postgres", withIntermediateDirectories: true)
+            chmod("\(folder)/\(name)/postgres", mode_t(mode))
+        }
         return [
             ("\(folder)/file", "\(folder)/file is a file"), ("\(folder)/file/below", "\(folder)/file is a file"),
             ("\(folder)/taken", "\(folder)/taken/postgres is not a folder"),
+            ("\(folder)/open", "chmod go-w \(folder)/open/postgres"),
+            ("\(folder)/shared", "chmod go-w \(folder)/shared/postgres"),
             ("\(folder)/foreign", "does not hold the data of a PostgreSQL"),
             ("/proc/x", "cannot make the folder /proc/x: No such file or directory"),
             ("/sys/x", "cannot make the folder /sys/x"),
@@ -170,6 +176,19 @@ struct ServeRefusalTests {
                 #expect(!result.error.contains("CocoaError"), "\(result.error)")
             }
         }
+    }
+
+    @Test("nothing of a umask that lets others write: what it makes is closed to them all the same")
+    func openUmask() throws {
+        let folder = try TestFolder("umask")
+        let script = "umask 000; exec \"$0\" migrate up --data-directory \"$1/deep/data\""
+        let result = try Programs.runInstalled(["sh", "-c", script, Programs.url("ieumd").path, folder.path])
+        #expect(result.status == 0, "\(result)")
+        let open = try Programs.runInstalled(["find", folder.path, "!", "-type", "l", "-perm", "/022"])
+        #expect(open.status == 0 && open.output == "", "\(open)")
+        let secret = try Programs.runInstalled(
+            ["find", "\(folder.path)/deep/data/postgres", "-mindepth", "1", "-perm", "/077", "!", "-type", "l"])
+        #expect(secret.status == 0 && secret.output == "", "\(secret)")
     }
 
     @Test("a data directory that this user may not write in")

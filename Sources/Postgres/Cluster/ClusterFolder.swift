@@ -22,10 +22,16 @@ struct ClusterFolder {
                 "\(path) is not a folder", hint: "A file is in the way. Move it, or choose another folder.",
                 isFolderUnfit: true)
         }
+        // Who may write here may put other data in the place of ours. We never make it so, whatever the umask.
+        guard status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
+            throw ClusterError(
+                "others may write to \(path)", hint: "Close it: chmod go-w \(path). Or choose another folder.",
+                isFolderUnfit: true)
+        }
         if SystemUser.isRoot && status.st_mode & S_IXOTH == 0 { chmod(path, status.st_mode & 0o7777 | S_IXOTH) }
     }
 
-    /// Makes a folder and those above it, where they are missing.
+    /// Makes a folder and those above it, where they are missing, for others to pass through and not to write to.
     private static func make(_ path: String) throws(ClusterError) {
         var status = stat()
         if stat(path, &status) == 0 { return }
@@ -33,7 +39,7 @@ struct ClusterFolder {
         let parts = path.split(separator: "/")
         for (index, part) in parts.enumerated() {
             folder += "/\(part)"
-            if mkdir(folder, 0o777) == 0 {
+            if mkdir(folder, 0o755) == 0 {
                 if index == parts.count - 1 { chmod(folder, SystemUser.isRoot ? 0o711 : 0o700) }
                 continue
             }
