@@ -1,6 +1,7 @@
 import FileDraft
 
-/// Where an export goes: a file that is there when it is whole and not before, or stdout.
+/// Where an export goes: a file that is there when it is whole and not before, or stdout; on a terminal what would steer it
+/// is escaped.
 final class ExportTarget {
     private let draft: FileDraft?
     private let output: Output
@@ -13,7 +14,7 @@ final class ExportTarget {
         draft = path == "-" ? nil : try FileDraft(path, isReplacing: true)
     }
 
-    /// Takes bytes; they are written when there are enough of them.
+    /// Takes whole lines; they are written when there are enough of them.
     func write(_ bytes: [UInt8]) throws {
         guard let draft else {
             buffer += bytes
@@ -30,6 +31,7 @@ final class ExportTarget {
 
     private func flush() throws {
         defer { buffer.removeAll(keepingCapacity: true) }
-        try output.data(buffer)
+        // For the eyes: what an import takes goes into a file or a pipe.
+        try output.data(output.isTerminal ? JSONText.terminalSafe(buffer) : buffer)
     }
 }

@@ -71,14 +71,19 @@ struct ExportCommand {
             if isTerminal, path != "-" { Console.talk("\r\u{1B}[K\(versions) versions") }
         }
         guard path != "-" else {
+            // For the eyes: what an import takes goes into a file or a pipe.
+            let isShown = isatty(STDOUT_FILENO) == 1
             var buffer: [UInt8] = []
-            _ = try history.run { lines in
-                buffer += lines
-                guard buffer.count >= 262_144 else { return }
-                try Console.data(buffer)
+            func flush() throws {
+                try Console.data(
+                    isShown ? Array(String(decoding: buffer, as: UTF8.self).terminalSafeJSON.utf8) : buffer)
                 buffer.removeAll(keepingCapacity: true)
             }
-            try Console.data(buffer)
+            _ = try history.run { lines in
+                buffer += lines
+                if buffer.count >= 262_144 { try flush() }
+            }
+            try flush()
             return 0
         }
         let file = try FileDraft(path, isReplacing: isReplacing)

@@ -56,6 +56,29 @@ struct OperatorExportTests {
         #expect(try history(copy.export()) == history(text))
     }
 
+    @Test("shows a terminal nothing that would steer it, as ieum export does; a pipe gets every byte")
+    func onTerminal() throws {
+        let phone = try CommandLineDevice(registeredAt: daemon)
+        let client = try phone.connection(to: daemon)
+        #expect(try client.ask("RENAME name=\"a\u{202E}b\"") == "OK")
+        #expect(try client.ask("PUSH c g\u{2066} base=0 {\"k\u{9B}31m\":\"\u{202E}\"}").hasPrefix("OK "))
+        let player = try #require(try phone.run("status", "--json").object()["player"] as? String)
+        for (program, words) in [
+            ("ieum", "export"), ("ieumd", "export --database '\(database.conninfo)' \(player)"),
+        ] {
+            let command = "exec env IEUM_HOME='\(phone.home.path)' '\(Programs.url(program).path)' \(words) 2>/dev/null"
+            let shown = try Programs.runInstalled(["script", "-qec", command, "/dev/null"])
+            #expect(shown.status == 0)
+            #expect(
+                shown.output.contains(#"{"k\u009b31m":"\u202e"}"#) && shown.output.contains(#""g\u2066""#), "\(shown)")
+            let odd = shown.output.unicodeScalars.filter { "\u{9B}\u{202E}\u{2066}\u{1B}".unicodeScalars.contains($0) }
+            #expect(odd.isEmpty, "\(shown)")
+        }
+        for text in [try phone.export(), try export(player).output] {
+            #expect(text.contains("{\"k\u{9B}31m\":\"\u{202E}\"}") && text.contains("\"g\u{2066}\""), "\(text)")
+        }
+    }
+
     @Test("a file is there when it is whole, for its owner alone, and never in the place of another unless told")
     func files() throws {
         let (_, player) = try storied()
