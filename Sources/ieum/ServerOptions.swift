@@ -22,7 +22,10 @@ extension Call {
     func server() throws -> ServerAddress {
         let text = arguments.string("server") ?? ""
         guard var server = ServerAddress(text) else {
-            throw UsageError("--server takes HOST:PORT, tls://HOST:PORT or plain://HOST:PORT, not \"\(text)\"")
+            let isForeign = !text.utf8.allSatisfy { $0 < 0x80 }
+            throw UsageError(
+                "--server takes HOST:PORT, tls://HOST:PORT or plain://HOST:PORT"
+                    + (isForeign ? ", with the name in ASCII (xn--…)" : "") + ", not \"\(text)\"")
         }
         if arguments.flag("insecure"), server.isSecure {
             guard !ServerAddress.saysHow(text) else {

@@ -255,6 +255,7 @@ struct ProgramTests {
             (run("push", "a", "b", "--file", "-", "--saved", "noon"), "--saved takes a time"),
             (run("link", "1234", "--server", "a:1", "--device", "b"), "this is no code"),
             (run("register", "--server", "a:b", "--device", "b"), "--server takes HOST:PORT"),
+            (run("register", "--server", "müller.de", "--device", "b"), "with the name in ASCII (xn--…), not"),
             (run("register", "--server", "a:1", "--device", "b\u{1B}[2J"), "--device takes a name"),
             (run("register", "--server", "a:1"), "--device is missing"),
             (run("watch", "--timeout", "soon"), "--timeout takes"),

@@ -127,7 +127,7 @@ public struct CertificateMaker {
             }
             // The text is parsed by OpenSSL: nothing but letters of names may reach it.
             guard (1...253).contains(host.utf8.count), host.utf8.allSatisfy(isNameByte) else {
-                throw TLSError(.other, "\(host) is neither a name nor an address of a host")
+                throw TLSError(.other, "\(host) is neither a name in ASCII (xn--…) nor an address of a host")
             }
             names.append("DNS:\(host)")
         }
