@@ -204,6 +204,13 @@ struct CommandLineTests {
         let refused = try second.run("link", code, "--server", server, "--device", "b")
         #expect(refused.status == 1 && refused.talk.contains("code-invalid") && refused.talk.contains("ieum pair"))
         #expect(try second.run("status").status == 5)
+        // From stdin, where others can read command lines.
+        let another = try phone.run("pair").data
+        let joined = try second.run("link", "-", "--server", server, "--device", "b", input: another)
+        #expect(joined.status == 0, "\(joined)")
+        let third = try CommandLineDevice()
+        let nothing = try third.run("link", "-", "--server", server, "--device", "c", input: "")
+        #expect(nothing.status == 2 && nothing.talk.contains("this is no code"), "\(nothing)")
     }
 
     @Test("status and ping tell how the device stands with its server; a token that is unknown there ends with 5")

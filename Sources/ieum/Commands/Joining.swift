@@ -42,18 +42,21 @@ extension ProgramCommand {
     /// `ieum link`
     static let link = ProgramCommand(
         spec: CommandSpec(
-            "ieum link", "join your player from this device, by a code from ieum pair", positionals: ["<code>"],
+            "ieum link", "join your player from this device, by a code from ieum pair", positionals: ["<code|->"],
             options: [server, device, replace] + OptionSpec.security + [.timeout, .json],
             examples: ["ieum link 7K3M-Q9TD --server games.example.org:4386 --device tablet"],
             exitCodes: joiningCodes),
         notes: [
             """
             The code may be typed in upper or lower case, with or without the hyphen.
+            Until it is used it is a secret, and other users of this machine can read command lines: where there are any, give -
+            and type it, or have it read: ieum link - … < FILE.
             --json prints server, player, device, deviceName, home, backup.
             """
         ]
     ) { call in
-        guard let code = PairingCode(call.arguments.positional(0) ?? "") else {
+        let given = call.arguments.positional(0) ?? ""
+        guard let code = PairingCode(given == "-" ? readLine() ?? "" : given) else {
             throw UsageError("this is no code: a code has eight letters and digits, like 7K3M-Q9TD")
         }
         return try call.enroll { server, name in
