@@ -99,6 +99,25 @@ struct StateCodingTests {
         }
     }
 
+    @Test(
+        "what is written to a container of a value that is over, while another is written, stays with its own value",
+        arguments: LateWriting.Held.allCases)
+    func lateWritingInside(_ held: LateWriting.Held) throws {
+        // More than once: an encoding begins with what the one before has allocated.
+        for _ in 0..<3 {
+            let kept = LateWriting.Kept()
+            let state = try StateWriting.state(of: [["x": LateWriting(kept: kept, held: held)]])
+            let first =
+                switch held {
+                case .list: #"["kept","late"]"#
+                case .object: #"{"early":"kept","late":"late"}"#
+                case .innerList: #"[["kept","late"]]"#
+                case .innerObject: #"{"inner":{"early":"kept","late":"late"}}"#
+                }
+            #expect(Self.text(state) == #"[{"x":{"a":\#(first),"b":["own",["inner"]],"c":[1,2]}}]"#)
+        }
+    }
+
     @Test("values of every kind of type are written as Foundation writes them, and come back", arguments: Corpus.all)
     func corpus(_ sample: Corpus.Sample) throws {
         try sample.check()
@@ -317,6 +336,65 @@ private struct Intruder: Encodable {
         try object.encode([1, 2], forKey: Sprig.Name("a"))
         try kept.list?.encode("late")
         try object.encode([3], forKey: Sprig.Name("b"))
+    }
+}
+
+/// Has one value keep a container, and the next one write to it.
+struct LateWriting {
+    enum Held: CaseIterable { case list, object, innerList, innerObject }
+    final class Kept { var writeLate: () throws -> Void = {} }
+
+    let kept: Kept
+    let held: Held
+}
+
+extension LateWriting: Encodable {
+    func encode(to encoder: any Encoder) throws {
+        var object = encoder.container(keyedBy: Sprig.Name.self)
+        try object.encode(Keeping(kept: kept, held: held), forKey: Sprig.Name("a"))
+        try object.encode(Meddling(kept: kept), forKey: Sprig.Name("b"))
+        try object.encode([1, 2], forKey: Sprig.Name("c"))
+    }
+
+    private struct Keeping: Encodable {
+        let kept: Kept
+        let held: Held
+
+        func encode(to encoder: any Encoder) throws {
+            switch held {
+            case .list: try keep(encoder.unkeyedContainer())
+            case .object: try keep(encoder.container(keyedBy: Sprig.Name.self))
+            case .innerList:
+                var outer = encoder.unkeyedContainer()
+                try keep(outer.nestedUnkeyedContainer())
+            case .innerObject:
+                var outer = encoder.container(keyedBy: Sprig.Name.self)
+                try keep(outer.nestedContainer(keyedBy: Sprig.Name.self, forKey: Sprig.Name("inner")))
+            }
+        }
+
+        private func keep(_ list: any UnkeyedEncodingContainer) throws {
+            var list = list
+            try list.encode("kept")
+            kept.writeLate = { try list.encode("late") }
+        }
+
+        private func keep(_ object: KeyedEncodingContainer<Sprig.Name>) throws {
+            var object = object
+            try object.encode("kept", forKey: Sprig.Name("early"))
+            kept.writeLate = { try object.encode("late", forKey: Sprig.Name("late")) }
+        }
+    }
+
+    private struct Meddling: Encodable {
+        let kept: Kept
+
+        func encode(to encoder: any Encoder) throws {
+            var list = encoder.unkeyedContainer()
+            try list.encode("own")
+            try kept.writeLate()
+            try list.encode(["inner"])
+        }
     }
 }
 
