@@ -27,14 +27,16 @@ private struct Driver {
     var commands = 0
     var answers = 0
     var isClosed = false
+    var isSignedIn = false
 
     enum Request {
         case signIn(RequestID), pairing(RequestID), account(RequestID), push(RequestID), read(RequestID)
-        case watch(RequestID, Revision)
+        case importing(RequestID), watch(RequestID, Revision)
 
         var id: RequestID {
             switch self {
-            case .signIn(let id), .pairing(let id), .account(let id), .push(let id), .read(let id), .watch(let id, _):
+            case .signIn(let id), .pairing(let id), .account(let id), .push(let id), .read(let id), .importing(let id),
+                .watch(let id, _):
                 id
             }
         }
@@ -104,9 +106,11 @@ private struct Driver {
         guard !failing else { return session.requestFailedOrPush(request, into: &effects) }
         switch request {
         case .signIn(let id):
+            isSignedIn = isSignedIn || session.state == .signingIn
             session.signedIn(id, as: SignIn(player: player, device: device, revision: 7), into: &effects)
         case .pairing(let id): session.requestFailed(id, .unavailable(), into: &effects)
         case .account(let id): session.accountChanged(id, .done, into: &effects)
+        case .importing(let id): session.importAnswered(id, .done, into: &effects)
         case .push(let id):
             let receipt = PushReceipt(outcome: .advanced, revision: Revision(input.byte()), stamp: .earliest)
             session.pushFinished(id, .success(receipt), into: &effects)
@@ -124,19 +128,28 @@ private struct Driver {
             hold(!isClosed, "nothing is asked after the close: \(action)")
             switch action {
             case .signIn(_, let id), .register(_, _, let id), .redeem(_, _, let id): requests.append(.signIn(id))
-            case .createPairingCode(_, _, let id): requests.append(.pairing(id))
-            case .changeAccount(_, _, _, let id): requests.append(.account(id))
-            case .push(_, _, _, let id): requests.append(.push(id))
-            case .read(_, _, let id): requests.append(.read(id))
-            case .watch(let since, _, let id): requests.append(.watch(id, since))
+            case .createPairingCode(let whose, let by, let id): take(.pairing(id), of: whose, by)
+            case .changeAccount(_, let whose, let by, let id): take(.account(id), of: whose, by)
+            case .push(_, let whose, let by, let id): take(.push(id), of: whose, by)
+            case .read(_, let whose, let id): take(.read(id), of: whose)
+            case .importing(_, let whose, let by, let id): take(.importing(id), of: whose, by)
+            case .watch(let since, let whose, let id): take(.watch(id, since), of: whose)
             case .close: isClosed = true
-            default: break
+            case .unwatch, .pauseReading, .resumeReading: break
             }
         }
         effects.removeAll()
         let alone = requests.filter { if case .push = $0 { false } else { true } }
         hold(alone.count <= 1 || session.state == .closed, "one request but a push runs at a time")
         hold(requests.count <= 5 || session.state == .closed, "a pipeline is bounded")
+    }
+
+    /// A request that is about a player: only who is signed in has one, and it is about nobody else.
+    private mutating func take(_ request: Request, of whose: PlayerID, _ by: DeviceID = device) {
+        hold(
+            isSignedIn && whose == player && by == device, "nothing is asked about a player but by that player's device"
+        )
+        requests.append(request)
     }
 }
 
