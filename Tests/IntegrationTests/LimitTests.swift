@@ -112,6 +112,36 @@ struct LimitTests {
         }
     }
 
+    @Test(
+        "while replies that nobody reads fill max-pending, pulls and pushes are told to come later; then they are done")
+    func pendingReplies() throws {
+        let database = try TestDatabase.migrated()
+        let daemon = try DaemonProcess(
+            database: database.conninfo, metrics: "127.0.0.1:0", options: ["--max-pending", "1048576"])
+        let monitoring = try daemon.metricsPort()
+        let (client, token) = try newPlayer(daemon)
+        let state = Self.state(100_000)
+        for number in 0..<12 { #expect(try client.ask("PUSH g x\(number) \(state)").hasPrefix("OK ")) }
+        // Each leaves about a page in the daemon's memory, once the sockets are full.
+        var deaf = try (0..<4).map { _ in try RawClient(port: daemon.port) }
+        for peer in deaf {
+            #expect(try peer.ask("LOGIN \(token)").hasPrefix("OK "))
+            try peer.send(String(repeating: "PULL since=0\n", count: 200).utf8)
+        }
+        try eventually(60, "their replies fill the memory that there is") {
+            try metric("ieum_pending_bytes", port: monitoring) >= 1_048_576
+        }
+        for line in ["PULL since=0", "GET g x1", "HISTORY g x1", "DEVICES", "PUSH g x1 {}"] {
+            let answer = try client.ask(line)
+            #expect(answer.hasPrefix("ERR busy retry-after="), "\(line): \(answer)")
+        }
+        #expect(try client.ask("PING") == "OK")
+        deaf = []
+        try eventually(60, "the memory is free") { try metric("ieum_pending_bytes", port: monitoring) == 0 }
+        try client.send("GET g x1")
+        #expect(try client.reply().count == 2)
+    }
+
     @Test("1,000 connections that come and go leave nothing behind")
     func comeAndGo() throws {
         let database = try TestDatabase.migrated()

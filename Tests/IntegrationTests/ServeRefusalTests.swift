@@ -12,12 +12,18 @@ struct ServeRefusalTests {
 
     @Test("to speak plainly off loopback, unless it is told to")
     func insecure() throws {
-        for host in ["0.0.0.0", "[::]", "192.0.2.1", "games.example.org"] {
+        for host in ["0.0.0.0", "[::]", "192.0.2.1", "games.example.org", "127.example.org", "localhost.example"] {
             let result = try serve("--listen", "\(host):0", "--database", "host=/nowhere")
             #expect(result.status == 2)
             #expect(result.output == "")
             #expect(result.error.contains("not a loopback address"))
             #expect(result.error.contains("--insecure"))
+            let metrics = try Programs.run(
+                "ieumd", ["serve", "--metrics", "\(host):0", "--listen", "127.0.0.1:0", "--database", "host=/nowhere"])
+            #expect(
+                metrics.status == 2
+                    && metrics.error.contains("--metrics \(host == "[::]" ? "::" : host) is not a loopback"),
+                "\(metrics)")
         }
         let database = try TestDatabase.migrated()
         let folder = try TestFolder("insecure")

@@ -210,6 +210,23 @@ struct HandshakeTests {
         #expect(client.stage == .failed)
     }
 
+    @Test(
+        "a client names by SNI the host that it wants; an address is not named",
+        arguments: [("games.example.org", true), ("127.0.0.1", false), ("::1", false)])
+    func serverName(host: String, isNamed: Bool) throws {
+        let context = try shared().client
+        let (input, output) = (try #require(evbuffer_new()), try #require(evbuffer_new()))
+        defer { for buffer in [input, output] { evbuffer_free(buffer) } }
+        let client = try TLSLayer(.client(context, host: host), wireInput: input, wireOutput: output)
+        #expect(try !client.advanceHandshake())
+        var hello = [UInt8](repeating: 0, count: evbuffer_get_length(output))
+        evbuffer_remove(output, &hello, hello.count)
+        // RFC 6066, section 3: a host_name (0), its length, and the name.
+        let name = [0, 0, UInt8(host.utf8.count)] + Array(host.utf8)
+        #expect((hello.firstRange(of: name) != nil) == isNamed)
+        #expect(isNamed || hello.firstRange(of: Array(host.utf8)) == nil)
+    }
+
     @Test("connections that are over leave nothing behind, however they ended")
     func leavesNothing() async {
         await #expect(processExitsWith: .success) {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("whom TLS trusts")
 struct TrustTests {
-    enum Shown: CaseIterable { case good, expired, early, other, selfSigned }
+    enum Shown: CaseIterable { case good, expired, early, other, selfSigned, nameless, wild, halfWild }
 
     private func files(_ shown: Shown, _ certificates: TestCertificates) throws -> TestCertificates.Files {
         switch shown {
@@ -16,6 +16,10 @@ struct TrustTests {
         case .early: try certificates.issue("early", begin: 3_600, end: 7_200)
         case .other: try certificates.issue("other", hosts: ["games.example.org", "192.0.2.1"])
         case .selfSigned: try certificates.issue("self", isSelfSigned: true)
+        // Its common name is the host's, and counts for nothing.
+        case .nameless: try certificates.issue("games.example.org", hosts: [])
+        case .wild: try certificates.issue("wild", hosts: ["*.example.org"])
+        case .halfWild: try certificates.issue("half", hosts: ["ga*.example.org"])
         }
     }
 
@@ -27,6 +31,9 @@ struct TrustTests {
             (.other, "127.0.0.1", .wrongHost), (.other, "games.example.org", nil), (.other, "192.0.2.1", nil),
             (.other, "example.org", .wrongHost), (.expired, "127.0.0.1", .certificateExpired),
             (.early, "127.0.0.1", .certificateNotYetValid), (.selfSigned, "127.0.0.1", .unknownIssuer),
+            (.nameless, "games.example.org", .wrongHost), (.wild, "games.example.org", nil),
+            (.wild, "example.org", .wrongHost), (.wild, "a.games.example.org", .wrongHost),
+            (.halfWild, "games.example.org", .wrongHost),
         ])
     func authorities(shown: Shown, host: String, failure: TLSError.Kind?) throws {
         let certificates = try TestCertificates()

@@ -181,6 +181,25 @@ struct AddressLimitTests {
         #expect(try healthy.ask("PING") == "OK")
     }
 
+    @Test(
+        "connections whose header has not come take places, too: one more is closed, and a place that is free is taken")
+    func headersTakePlaces() throws {
+        let house = try House(BalancedClient.options + ["--max-connections", "3", "--handshake-timeout", "600"])
+        let client = try BalancedClient.connect(house.daemon, from: "192.0.2.1")
+        var silent = try (0..<2).map { _ in try RawClient(port: house.daemon.port, readsGreeting: false) }
+        // In the order in which they came: when the third is gone, the two before it are there.
+        #expect(try RawClient(port: house.daemon.port, readsGreeting: false).line() == nil, "closed without a word")
+        #expect(try client.ask("PING") == "OK")
+        silent.removeLast()
+        try eventually(20, "the free place is taken") {
+            let next = try RawClient(port: house.daemon.port, readsGreeting: false)
+            // It may have been closed by now.
+            try? next.send(BalancedClient.header(from: "192.0.2.2"))
+            return try next.line()?.hasPrefix("IEUM 1 ") == true
+        }
+        #expect(silent.count == 1)
+    }
+
     @Test("a header from elsewhere than a balancer is not believed")
     func strangers() throws {
         let house = try House(["--proxy-protocol", "192.0.2.0/24"])

@@ -148,6 +148,25 @@ struct SecureDaemonTests {
         _ = try first.ping()
     }
 
+    @Test("of a crowd beyond the limit 64 may shake hands to be told so; the rest is closed at once")
+    func crowdBeyondLimit() throws {
+        let own = try SecureDaemon(options: ["--max-connections", "1", "--handshake-timeout", "600"])
+        let first = try own.connect()
+        var crowd = try (0..<64).map { _ in try RawClient(port: own.port, readsGreeting: false) }
+        for _ in 0..<6 { #expect(try RawClient(port: own.port, readsGreeting: false).line() == nil) }
+        #expect(crowd.allSatisfy { !$0.hasInput(within: 0) })
+        crowd = []
+        try eventually(20, "there is room to be told") {
+            do {
+                _ = try own.connect()
+            } catch ClientError.connectionClosed(let reason) where reason?.code == .tooManyConnections {
+                return true
+            } catch {}
+            return false
+        }
+        _ = try first.ping()
+    }
+
     @Test("draining says goodbye in TLS and ends the daemon well")
     func drains() throws {
         let own = try SecureDaemon()
