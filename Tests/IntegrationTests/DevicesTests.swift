@@ -196,6 +196,24 @@ struct DevicesTests {
         #expect(try honest.ask("LINK \(second) device=honest").hasPrefix("ERR "))
     }
 
+    @Test("of many that use one code at once, at two daemons, exactly one gets in")
+    func codeRace() async throws {
+        let daemons = try TwoDaemons()
+        try await aside {
+            let (phone, _, _, _) = try daemons.player()
+            for _ in 0..<10 {
+                let code = try #require(fields(try phone.ask("PAIR"))["code"])
+                let clients = try (0..<5).map { try RawClient(port: daemons.daemons[$0 % 2].port) }
+                for client in clients { try client.send("LINK \(code) device=guest") }
+                let answers = try clients.map { try $0.line() ?? "" }
+                #expect(answers.filter { $0.hasPrefix("OK player=") }.count == 1, "\(answers)")
+                #expect(answers.filter { $0.hasPrefix("ERR code-invalid ") }.count == 4, "\(answers)")
+            }
+        }
+        let count = try daemons.database.connect().query("SELECT count(*) FROM devices").int8(0, 0)
+        #expect(count == 11)
+    }
+
     @Test("of two codes that a player's devices make at once, one at most lets a device in")
     func pairingRace() throws {
         let (phone, token) = try newPlayer(daemon)

@@ -193,6 +193,24 @@ struct DaemonRoleTests {
             ) == [])
     }
 
+    /// No clock would show it reliably, so the text of the functions is looked at.
+    @Test(
+        "finds out about a token or an invite in a time that tells nothing: salted digests of their digests are compared"
+    )
+    func constantTime() throws {
+        let texts = try column(
+            "SELECT prosrc FROM pg_proc WHERE proname IN ('find_device', 'register_player_by_invite')")
+        #expect(texts.count == 2)
+        for text in texts {
+            let salted = #/sha256\(salt \|\| [\w.]+_hash(?:_in)?\)/#
+            #expect(text.matches(of: salted).count >= 2, "\(text)")
+            let rest = text.replacing(salted, with: "digest").replacing(#/--.*/#, with: "")
+            #expect(
+                rest.firstMatch(of: #/_hash(?:_in)?\b\s*(?:=|<>|!=|IN\b|IS\b)|(?:=|<>|!=|\bIN \()\s*[\w.]*_hash/#)
+                    == nil, "\(rest)")
+        }
+    }
+
     @Test("stands before row level security on every table, the owner does not")
     func rowSecurity() throws {
         let without = try column(

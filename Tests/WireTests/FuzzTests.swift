@@ -47,6 +47,43 @@ struct FuzzTests {
         #expect(counts.lines > 1_000 && counts.malformed > 1_000)
     }
 
+    @Test("before a sign-in no line, however it is spelled, asks for more than a sign-in")
+    func unsigned() throws {
+        var random = SeededRandom.fresh()
+        let seeds = try random.lines(200) { try $0.command().print(into: &$1) }
+        let before = ["", " ", "\t", "  ", "/", "//", "\u{FEFF}", "\r", "0 "].map { Array($0.utf8) }
+        let behind = ["", " ", "\t", "\r", "/", " \r", "\r\r"].map { Array($0.utf8) }
+        var session = Session(server: ServerDescription(version: "test", epoch: random.uuid()))
+        var effects = Session.Effects()
+        var signIns = 0
+        for _ in 0..<20_000 {
+            var line = seeds.randomElement(using: &random) ?? []
+            // Some letters of the verb the other way, a blank of another kind or one more behind it, and something around it all.
+            let end = line.firstIndex(of: 0x20) ?? line.endIndex
+            for place in 0..<end where random.chance(0.3) { line[place] ^= 0x20 }
+            if random.chance(0.3) { line.insert(random.chance(0.5) ? 0x20 : 0x09, at: end) }
+            if random.chance(0.3) { line.replaceSubrange(0..<end, with: line[..<end] + line[..<end]) }
+            line = (before.randomElement(using: &random) ?? []) + line + (behind.randomElement(using: &random) ?? [])
+            session.lineReceived(line.span, at: .earliest, into: &effects)
+            for action in effects.actions {
+                switch action {
+                case .signIn(_, let request), .register(_, _, let request), .redeem(_, _, let request):
+                    signIns += 1
+                    session.requestFailed(request, .loginFailed, into: &effects)
+                case .pauseReading, .resumeReading: break
+                case .close: session = Session(server: session.server)
+                default: Issue.record("\(action) after \(String(decoding: line, as: UTF8.self).debugDescription)")
+                }
+            }
+            effects.removeAll()
+            guard session.state == .awaitingLogin else {
+                Issue.record("\(session) after \(String(decoding: line, as: UTF8.self).debugDescription)")
+                return
+            }
+        }
+        #expect(signIns > 100)
+    }
+
     @Test("a session takes 20,000 random and damaged lines and stays in step")
     func session() throws {
         var random = SeededRandom.fresh()

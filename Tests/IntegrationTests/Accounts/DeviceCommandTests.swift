@@ -2,6 +2,7 @@ import Foundation
 import Postgres
 import TestSupport
 import Testing
+import Wire
 
 @testable import IeumClient
 
@@ -192,6 +193,21 @@ struct DeviceCommandTests {
         #expect(try run("devices", UUID().uuidString).status == 1)
         #expect(try run("devices", "x").status == 2)
         #expect(try run("players").output.split(separator: "\n").count == 13)
+    }
+
+    @Test("on a terminal JSON escapes what would turn its text around, and says the same")
+    func jsonOnTerminal() throws {
+        let database = try TestDatabase.migrated()
+        let daemon = try DaemonProcess(database: database.conninfo)
+        let (phone, token) = try newPlayer(daemon)
+        #expect(try phone.ask("RENAME name=\"a \u{202E}b\"") == "OK")
+        let player = try #require(Token(token)).player.description
+        let words = [Programs.url("ieumd").path, "devices", player, "--json", "--database", database.conninfo]
+        let piped = try Programs.runInstalled(words).output
+        #expect(piped.contains("a \u{202E}b"), "\(piped)")
+        let call = words.map { "'\($0)'" }.joined(separator: " ")
+        let shown = try Programs.runInstalled(["script", "-qec", call, "/dev/null"]).output
+        #expect(shown.contains(#"a \u202eb"#) && !shown.contains("\u{202E}"), "\(shown)")
     }
 
     @Test("searches by name and by id use indexes")

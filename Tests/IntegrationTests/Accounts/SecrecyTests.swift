@@ -2,6 +2,7 @@ import Foundation
 import Postgres
 import TestSupport
 import Testing
+import Wire
 
 @Suite("tokens, codes and invites")
 struct SecrecyTests {
@@ -70,6 +71,13 @@ struct SecrecyTests {
             rows += try connection.query("SELECT coalesce(string_agg(t::text, ' '), '') FROM \(table) AS t").text(0, 0)
         }
         #expect(rows.count > 500 && daemon.log.contains("event=started"))
+        // Nor in the rows as bytes, which a table shows in hexadecimal digits: of a token the secret, of a code its letters.
+        for (secret, bytes) in [token, new, linked].map({ ($0, Array(Token($0)?.secret.prefix(16) ?? [])) })
+            + (invites + [code]).map({ ($0, Array($0.replacing("-", with: "").utf8)) })
+        {
+            let digits = bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+            #expect(digits.count >= 16 && !rows.contains(digits), "\(secret) stands in the rows")
+        }
         for secret in secrets {
             for (place, text) in [("log", daemon.log), ("processes", processes), ("answers", said), ("rows", rows)] {
                 #expect(!text.contains(secret), "\(secret) stands in the \(place)")
@@ -93,6 +101,30 @@ struct SecrecyTests {
             #expect(try RawClient(port: daemon.port).ask("LOGIN \(token)").hasPrefix("ERR login-failed "), "\(token)")
         }
         #expect(try RawClient(port: daemon.port).ask("LOGIN \(first)").hasPrefix("OK "))
+    }
+
+    @Test("tokens have 256 random bits, however they are given: by registering, by a code, by rotating")
+    func tokens() throws {
+        let database = try TestDatabase.migrated()
+        let daemon = try DaemonProcess(database: database.conninfo)
+        var secrets: [[UInt8]] = []
+        func take(_ answer: String) throws {
+            let text = try #require(fields(answer)["token"], "\(answer)")
+            secrets.append(try #require(Token(text), "\(answer)").secret)
+        }
+        for _ in 0..<20 {
+            let client = try RawClient(port: daemon.port)
+            try take(try client.ask("REGISTER"))
+            let code = try #require(fields(try client.ask("PAIR"))["code"])
+            try take(try RawClient(port: daemon.port).ask("LINK \(code)"))
+            try take(try client.ask("ROTATE"))
+        }
+        #expect(secrets.allSatisfy { $0.count == 32 })
+        // The bytes at each place differ, of each kind of token.
+        for kind in 0..<3 {
+            let these = secrets.indices.filter { $0 % 3 == kind }.map { secrets[$0] }
+            for place in 0..<32 { #expect(Set(these.map { $0[place] }).count > 10, "kind \(kind), byte \(place)") }
+        }
     }
 
     @Test("pairing codes have 40 bits, hold ten minutes and five wrong tries, and belong to their player")

@@ -110,6 +110,31 @@ struct SessionEndTests {
         }
     }
 
+    @Test("also where the transaction that ends them commits after the daemons have looked past its moment")
+    func lateCommit() async throws {
+        try await aside {
+            let bench = try TwoDaemons()
+            let (phone, player, _, _) = try bench.player()
+            let tablet = try bench.link(phone)
+            let sessions = [tablet.client, try bench.login(tablet.token, at: 0)]
+            let (slow, watch) = (try bench.database.connect(), try bench.database.connect())
+            try slow.execute("BEGIN; SELECT revoke_device('\(player)', '\(tablet.device)')")
+            let moment = try watch.query("SELECT clock_timestamp()::text").text(0, 0)
+            try eventually(20, "both daemons have looked twice since") {
+                let looks = try watch.query(
+                    """
+                    SELECT count(*) FROM pg_stat_activity
+                     WHERE datname = current_database() AND pid <> pg_backend_pid() AND query LIKE '%recent_session_ends(%'
+                       AND query_start > timestamptz '\(moment)' + interval '500 milliseconds'
+                    """)
+                return try looks.int8(0, 0) == 2
+            }
+            for session in sessions { #expect(try session.ask("PING") == "OK") }
+            try slow.execute("COMMIT")
+            #expect(try bench.timeUntilGone(sessions, "device-revoked", since: .now) < .seconds(10))
+        }
+    }
+
     @Test("also of a daemon that lost the database for longer than rows are kept: it looks every device up again")
     func afterALongOutage() async throws {
         try await aside {
