@@ -183,10 +183,10 @@ struct DeviceHomeTests {
         #expect(PrivateFolder.isOwnersAlone(owner: owner, mode: mode, for: user) == isSafe)
     }
 
-    @Test("is not made in a folder that others can write")
-    func exposedFolder() throws {
+    @Test("is not made in a folder that others can write", arguments: [0o777, 0o770, 0o702])
+    func exposedFolder(mode: Int) throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
-        chmod(path, 0o777)
+        chmod(path, UInt32(mode))
         let error = failure { try folder.home(at: server) }
         #expect(error?.kind == .exposed)
         #expect(error?.hint?.contains("chmod 700 \(path)") == true)

@@ -120,7 +120,9 @@ struct DatabasePasswordTests {
         // From the environment it goes the same way.
         let inURL = ["IEUM_DATABASE_URL": conninfo + " password=\(ConnectionSettings.quote(secret))"]
         #expect(try run(0, ["psql", "-XAtc", "SELECT 1; SELECT pg_sleep(0.2)"], inURL).hasPrefix("1\n"))
-        #expect(try run(0, ["psql", "-XAtc", #"\! env"#], inURL).contains("PATH="))
+        // psql tells its own: who looks from outside may come too late.
+        let own = try run(0, ["psql", "-XAtc", #"\! env; tr '\000' ' ' </proc/$PPID/cmdline"#], inURL)
+        #expect(own.contains("PATH=") && own.contains("passfile=") && own.contains("client_encoding="), "\(own)")
 
         let mistaken = [
             "IEUM_DATABASE_PASSWORD_FILE": try guarded.file("wrong", guarded.wrong), "IEUM_DATABASE_URL": conninfo,
@@ -201,5 +203,16 @@ struct DatabasePasswordTests {
             "ieumd", ["players", "--database", guarded.conninfo + " password=\(guarded.wrong)"])
         #expect(flag.status == 2 && flag.error.contains("IEUM_DATABASE_PASSWORD_FILE"), "\(flag)")
         #expect(!flag.error.contains(guarded.wrong))
+        // The key's password: no flag takes it either, and psql, which could only be given it openly, is not started.
+        let key = " sslpassword=\(guarded.wrong)"
+        for (words, environment) in [
+            (["players", "--database", guarded.conninfo + key], [:]),
+            (["psql", "--database", guarded.conninfo + key], [:]),
+            (["psql", "-XAtc", "SELECT 1"], ["IEUM_DATABASE_URL": guarded.conninfo + key]),
+        ] {
+            let refused = try Programs.run("ieumd", words, environment: environment)
+            #expect(refused.status == 2 && refused.error.contains("0600"), "\(words): \(refused)")
+            #expect(!refused.error.contains(guarded.wrong) && refused.output == "", "\(words): \(refused)")
+        }
     }
 }

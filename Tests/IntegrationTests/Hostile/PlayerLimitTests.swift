@@ -227,6 +227,10 @@ struct PlayerLimitTests {
         let client = try RawClient(port: daemon.port)
         let long = "\"" + String(repeating: "x", count: 100_000) + "\""
         #expect(try client.ask("PUSH g x base=0 \(long)").hasPrefix("ERR line-too-long limit=4096"))
+        #expect(try client.ask("LOGIN \(token.dropLast(4))AAAA").hasPrefix("ERR login-failed"))
+        #expect(
+            try client.ask("PUSH g x base=0 \(long)").hasPrefix("ERR line-too-long limit=4096"),
+            "nor behind a wrong one")
         try client.send("LOGIN \(token)\nPUSH g x base=0 \(long)\n".utf8)
         #expect(try client.reply().last?.hasPrefix("OK player=") == true)
         #expect(try client.reply().last?.hasPrefix("OK outcome=created") == true)
