@@ -127,13 +127,17 @@ final class Importer {
         // The session may have ended since.
         guard !run.requests.isEmpty else { return }
         // Nothing is refused for the rate: the answers wait, and with them what the client may send.
-        if let delay = server.playerLimits.delay(ofHistoryWith: run.bytes, run.player) {
+        let (now, peer) = (server.loop.now, session.connection.peer)
+        if let delay = server.addressLimits.delay(ofHistoryWith: run.bytes, from: peer, at: now)
+            ?? server.playerLimits.delay(ofHistoryWith: run.bytes, run.player)
+        {
             run.pause = EventLoop.Timer(on: server.loop, after: delay) { [weak self, weak run, weak session] in
                 guard let self, let run, let session else { return }
                 send(run, session)
             }
             return
         }
+        server.addressLimits.took(bytes: run.bytes, from: peer, at: now)
         let requests = run.requests
         let bytes = run.bytes
         var arguments = ImportArguments(player: run.player, id: run.id)

@@ -48,7 +48,7 @@ final class Metrics {
             "pushes_total", "counter", "Durable answers to pushes by outcome.",
             Outcome.allCases.map { ("{outcome=\"\($0)\"}", Double(pushes[$0] ?? 0)) })
         count("pushes_refused_total", "Pushes refused with an error.", refusedPushes)
-        count("pushes_limited_total", "Pushes refused for their player's rate or quota.", limitedPushes)
+        count("pushes_limited_total", "Pushes refused for a rate or a quota.", limitedPushes)
         count(
             "device_changes_limited_total",
             "Renamings, revocations, new tokens and pairing codes refused for their rate.",

@@ -50,6 +50,10 @@ public struct ServerConfiguration: Sendable {
         public var registrationsPerAddress = Rate(perSecond: 1.0 / 30, burst: 20)
         /// Wrong tokens and codes of one address; then every sign-in from there waits.
         public var wrongTriesPerAddress = Rate(perSecond: 0.2, burst: 20)
+        /// Pushes from one address, of all its players.
+        public var pushesPerAddress = Rate(perSecond: 5_000, burst: 100_000)
+        /// Bytes of states that are pushed from one address.
+        public var bytesPerAddress = Rate(perSecond: 41_943_040, burst: 671_088_640)
         /// Pushes of one player.
         public var pushesPerPlayer = Rate(perSecond: 500, burst: 10_000)
         /// Bytes of states that one player pushes.

@@ -166,10 +166,14 @@ public final class SyncServer {
         guard pendingBytes + pending.bytes <= configuration.limits.maxPendingBytes, !importer.isFinishing(player) else {
             return origin.pushFinished(request, .failure(.busy()))
         }
-        if let refusal = playerLimits.refusal(of: push, player) {
+        let (now, peer, size) = (loop.now, origin.connection.peer, push.state?.count ?? 0)
+        if let refusal = addressLimits.refusal(ofPushWith: size, from: peer, at: now)
+            ?? playerLimits.refusal(of: push, player)
+        {
             metrics.limitedPushes += 1
             return origin.pushRefused(request, refusal)
         }
+        addressLimits.took(pushes: 1, bytes: size, from: peer, at: now)
         pendingBytes += pending.bytes
         lanes[laneMap.lane(of: player)].add(pending)
     }

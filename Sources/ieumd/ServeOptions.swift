@@ -66,6 +66,12 @@ enum ServeOptions {
             "wrong-tries-per-address", "RATE", default: "12/min:20", environment: "IEUM_WRONG_TRIES_PER_ADDRESS",
             help: "wrong tokens and codes before all sign-ins wait, or off"),
         OptionSpec(
+            "pushes-per-address", "RATE", default: "5000/s:100000", environment: "IEUM_PUSHES_PER_ADDRESS",
+            help: "pushes of all players at one address, or off"),
+        OptionSpec(
+            "bytes-per-address", "RATE", default: "41943040/s:671088640", environment: "IEUM_BYTES_PER_ADDRESS",
+            help: "bytes of their pushed states, or off"),
+        OptionSpec(
             "pushes-per-player", "RATE", default: "500/s:10000", environment: "IEUM_PUSHES_PER_PLAYER",
             help: "pushes, or off"),
         OptionSpec(
@@ -189,6 +195,8 @@ enum ServeOptions {
         limits.signInsPerAddress = try rate(parsed, "sign-ins-per-address")
         limits.registrationsPerAddress = try rate(parsed, "registrations-per-address")
         limits.wrongTriesPerAddress = try rate(parsed, "wrong-tries-per-address")
+        limits.pushesPerAddress = try rate(parsed, "pushes-per-address")
+        limits.bytesPerAddress = try rate(parsed, "bytes-per-address")
         limits.pushesPerPlayer = try rate(parsed, "pushes-per-player")
         limits.bytesPerPlayer = try rate(parsed, "bytes-per-player")
         limits.renamesPerPlayer = try rate(parsed, "renames-per-player")

@@ -104,11 +104,11 @@ struct RateTable<Key: Hashable> {
         return wait
     }
 
-    /// How long to wait before one can be taken; nil: now.
-    mutating func wait(_ key: Key, at now: ContinuousClock.Instant) -> Duration? {
+    /// How long to wait before so many can be taken; nil: now.
+    mutating func wait(_ key: Key, for count: Double = 1, at now: ContinuousClock.Instant) -> Duration? {
         guard let rate else { return nil }
-        if buckets[key] != nil { return buckets[key]?.wait(for: 1, of: rate, at: now) }
-        return buckets.count < capacity ? nil : others.wait(for: 1, of: rate, at: now)
+        if buckets[key] != nil { return buckets[key]?.wait(for: count, of: rate, at: now) }
+        return buckets.count < capacity ? nil : others.wait(for: count, of: rate, at: now)
     }
 
     private mutating func sweepIfGrown(_ rate: Rate, _ now: ContinuousClock.Instant) {

@@ -86,6 +86,39 @@ struct AddressLimitTests {
         #expect(signIns.filter { $0.hasPrefix("OK ") }.count >= 8)
     }
 
+    @Test("pushes are bounded by address, of all its players together, and told when to come again; others do not wait")
+    func pushes() throws {
+        let house = try House(BalancedClient.options + ["--pushes-per-address", "6/min:6"])
+        let players = try (0..<3).map { _ in try newPlayer(house.daemon, through: "192.0.2.7").client }
+        let stranger = try newPlayer(house.daemon, through: "192.0.2.8").client
+        for number in 0..<6 {
+            #expect(try players[number % 3].ask("PUSH g x\(number) base=0 {}").hasPrefix("OK outcome=created"))
+        }
+        for client in players {
+            let answer = try client.ask("PUSH g y base=0 {}")
+            #expect(answer.hasPrefix("ERR rate-limited retry-after="), "\(answer)")
+            let wait = try #require(Double(fields(answer)["retry-after"] ?? ""))
+            #expect(wait > 0 && wait <= 10, "\(answer)")
+            #expect(try client.ask("GET g y").hasPrefix("ERR no-such-game"), "the next command works")
+        }
+        #expect(try stranger.ask("PUSH g y base=0 {}").hasPrefix("OK outcome=created"))
+    }
+
+    @Test("bytes are bounded by address, too; a large state is taken and what comes behind it waits, whoever sends it")
+    func bytes() throws {
+        let house = try House(BalancedClient.options + ["--bytes-per-address", "100000/s:50000"])
+        let (one, _) = try newPlayer(house.daemon, through: "192.0.2.7")
+        let (two, _) = try newPlayer(house.daemon, through: "192.0.2.7")
+        let (stranger, _) = try newPlayer(house.daemon, through: "192.0.2.8")
+        let large = "\"" + String(repeating: "x", count: 400_000) + "\""
+        #expect(try one.ask("PUSH g large base=0 \(large)").hasPrefix("OK outcome=created"))
+        #expect(try two.ask("PUSH g small base=0 {}").hasPrefix("ERR rate-limited retry-after="))
+        #expect(try stranger.ask("PUSH g small base=0 {}").hasPrefix("OK outcome=created"))
+        try eventually(30, "the debt is paid back") {
+            try two.ask("PUSH g small base=0 {}").hasPrefix("OK outcome=created")
+        }
+    }
+
     @Test("a wrong token, code or invite is answered late, and who is told to wait is told what is left of the wait")
     func lateRefusals() async throws {
         try await aside {

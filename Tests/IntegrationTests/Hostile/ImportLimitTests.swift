@@ -61,15 +61,19 @@ struct ImportLimitTests {
         #expect(try client.ask("PUSH g x base=0 {}").hasPrefix("OK outcome=created revision=1 "))
     }
 
-    @Test("bytes beyond the rate wait, however often it is begun anew; none is refused, and others do not wait")
-    func rate() throws {
-        let house = try House(["--bytes-per-player", "100000/s:50000"])
-        let client = try begun(house.daemon)
+    @Test(
+        "bytes beyond the rate wait, however often it is begun anew; none is refused, and others do not wait",
+        arguments: ["--bytes-per-player", "--bytes-per-address"])
+    func rate(option: String) throws {
+        let house = try House(BalancedClient.options + [option, "100000/s:50000"])
+        let client = try newPlayer(house.daemon, through: "192.0.2.7").client
+        try begin(client)
         let state = "\"" + String(repeating: "x", count: 49_000) + "\""
         let start = ContinuousClock.now
         for _ in 1...3 {
             try client.send((1...2).map { version($0, game: "x\($0)", state: state) + "\n" }.joined().utf8)
-            #expect(try newPlayer(house.daemon).client.ask("PUSH g x base=0 {}").hasPrefix("OK outcome=created"))
+            let other = try newPlayer(house.daemon, through: "192.0.2.8").client
+            #expect(try other.ask("PUSH g x base=0 {}").hasPrefix("OK outcome=created"))
             for _ in 1...2 { #expect(try client.reply().last == "OK") }
             try begin(client)
         }
