@@ -97,8 +97,26 @@ extension ClientSession {
         server.shortWaits.after(wait) { [weak self] in
             guard let self else { return }
             isHeldBack = false
-            if !session.isPaused { connection.resumeReading() }
+            resumeReading()
         }
+    }
+
+    /// Reads on, unless something else keeps it from that.
+    func resumeReading() {
+        if !isHeldBack, !isLookingUp, !session.isPaused { connection.resumeReading() }
+    }
+
+    // MARK: Quotas
+
+    /// Reads no further line while it is looked up whether a push may be taken.
+    func waitForLookUp() {
+        isLookingUp = true
+        connection.pauseReading()
+    }
+
+    func lookUpFinished() {
+        isLookingUp = false
+        resumeReading()
     }
 
     // MARK: Late answers

@@ -10,6 +10,8 @@ final class ClientSession {
     var wrongTries = 0
     /// Whether no lines are read for a while, because the peer sends more than it may.
     var isHeldBack = false
+    /// Whether no lines are read until it is known whether a push may be taken.
+    var isLookingUp = false
     /// A refusal that is not told yet.
     var slowRefusal: SlowRefusal?
     private let since: ContinuousClock.Instant
@@ -216,7 +218,7 @@ final class ClientSession {
             server.reader.lastRevision(of: player, since: since, request, self)
         case .unwatch: endWatch()
         case .pauseReading: connection.pauseReading()
-        case .resumeReading: if !isHeldBack { connection.resumeReading() }
+        case .resumeReading: resumeReading()
         case .close:
             endWatch()
             connection.closeAfterFlush(untilSilentFor: server.isDraining ? Self.silenceAtDrain : nil)

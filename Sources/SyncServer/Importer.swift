@@ -20,8 +20,8 @@ final class Importer {
         var requests: [RequestID] = []
         var bytes = 0
         var isUnderWay = false
-        /// The bytes of all states that came.
-        var stateBytes = 0
+        /// What all that came would take.
+        var storedBytes = 0
         /// Holds lines back that came faster than the player's rate.
         var pause: EventLoop.Timer?
         /// Why it cannot be ended any more: a line of it was refused.
@@ -53,19 +53,23 @@ final class Importer {
         switch part {
         case .begin: begin(player, request, session)
         case .device(let device):
-            stage(request, session, bytes: 256) { run in
+            let bytes = Storage.bytesOfDevice
+            stage(request, session, bytes: bytes) { [server] run in
+                run.storedBytes += bytes
+                if let refusal = server.playerLimits.refusal(ofHistoryWith: run.storedBytes) { return refusal }
                 run.devices.append(device)
                 return nil
             }
         case .version(let version):
-            stage(request, session, bytes: 512 + (version.state?.count ?? 0)) { [server] run in
+            let bytes = Storage.bytesOfVersion + (version.state?.count ?? 0)
+            stage(request, session, bytes: bytes) { [server] run in
                 guard version.detail.revision > run.last else {
                     return .importRefused(
                         rule: "order", revision: version.detail.revision, "the revisions do not ascend")
                 }
                 run.last = version.detail.revision
-                run.stateBytes += version.state?.count ?? 0
-                if let refusal = server.playerLimits.refusal(ofHistoryWith: run.stateBytes) { return refusal }
+                run.storedBytes += bytes
+                if let refusal = server.playerLimits.refusal(ofHistoryWith: run.storedBytes) { return refusal }
                 run.versions.append(version)
                 return nil
             }

@@ -20,6 +20,7 @@ public final class SyncServer {
     private var lanes: [Lane] = []
     private let pool: DatabasePool
     private let importPool: DatabasePool
+    private let usagePool: DatabasePool
     private(set) var description: ServerDescription
     let tls: ServerTLS?
     private var certificateTimer: EventLoop.Timer?
@@ -32,7 +33,8 @@ public final class SyncServer {
     /// Bytes of lines that have not ended, at the last look.
     var unfinishedBytes = 0
     private var sweepTimer: EventLoop.Timer?
-    private(set) lazy var playerLimits = PlayerLimits(configuration.limits, pool: pool, loop: loop)
+    private(set) lazy var playerLimits = PlayerLimits(
+        configuration.limits, pool: pool, usagePool: usagePool, loop: loop)
     var addressLimits: AddressLimits
     var deviceChangeLimits: DeviceChangeLimits
     let shortWaits: ShortWaits
@@ -81,12 +83,17 @@ public final class SyncServer {
             loop: loop,
             links: try links.make("reader", count: limits.readers, sessionSettings: DatabasePool.sessionSettings),
             timeout: limits.requestTimeout, log: log)
-        // The end of a great import takes its time; its connection is opened by the first.
+        // The end of a great import takes its time, and so does counting what there is of a player who has much: nobody else
+        // waits for them. Their connections are opened by the first.
         let patientLinks = LinkMaker(
             database: configuration.database, loop: loop, log: log, metrics: metrics, silenceLimit: .seconds(900),
             setup: configuration.sessionSetup)
         importPool = DatabasePool(
             loop: loop, links: try patientLinks.make("importer", count: 1), timeout: limits.requestTimeout, log: log)
+        usagePool = DatabasePool(
+            loop: loop,
+            links: try patientLinks.make("usage", count: 1, sessionSettings: DatabasePool.sessionSettings),
+            timeout: limits.requestTimeout, log: log)
         // A notification is a hint: it may be lost with the machine, and need not wait for the disk.
         feedLink = try links.make(
             "changes", sessionSettings: ["synchronous_commit": "off"], setup: ChangeFeed.setup)
@@ -167,15 +174,30 @@ public final class SyncServer {
             return origin.pushFinished(request, .failure(.busy()))
         }
         let (now, peer, size) = (loop.now, origin.connection.peer, push.state?.count ?? 0)
-        if let refusal = addressLimits.refusal(ofPushWith: size, from: peer, at: now)
-            ?? playerLimits.refusal(of: push, player)
-        {
+        if let refusal = addressLimits.refusal(ofPushWith: size, from: peer, at: now) {
+            metrics.limitedPushes += 1
+            return origin.pushRefused(request, refusal)
+        }
+        let verdict = playerLimits.verdict(on: push, of: player)
+        if case .refused(let refusal) = verdict {
             metrics.limitedPushes += 1
             return origin.pushRefused(request, refusal)
         }
         addressLimits.took(pushes: 1, bytes: size, from: peer, at: now)
         pendingBytes += pending.bytes
-        lanes[laneMap.lane(of: player)].add(pending)
+        guard case .takenIfGameIsThere = verdict else { return lanes[laneMap.lane(of: player)].add(pending) }
+        // What the peer sends behind it waits, so that its pushes stay in their order.
+        origin.waitForLookUp()
+        playerLimits.lookForGame(push.game, of: player) { [self] refusal in
+            if let refusal {
+                metrics.limitedPushes += 1
+                pendingBytes -= pending.bytes
+                origin.pushFinished(request, .failure(refusal))
+            } else {
+                lanes[laneMap.lane(of: player)].add(pending)
+            }
+            origin.lookUpFinished()
+        }
     }
 
     func takeEffects() -> Session.Effects { spareEffects.popLast() ?? Session.Effects() }

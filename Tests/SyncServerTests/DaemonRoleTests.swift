@@ -49,6 +49,7 @@ struct DaemonRoleTests {
         ("anyVersion", ReadStatements.anyVersion, "1, true"),
         ("devices", ReadStatements.devices, "'00000000-0000-0000-0000-000000000000', 100"),
         ("usage", PlayerLimits.usage, ""),
+        ("game", PlayerLimits.game, "'c', 'g'"),
     ]
 
     /// Runs a statement about Ann, and gives its rows as one text each.

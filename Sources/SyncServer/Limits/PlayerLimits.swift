@@ -5,7 +5,7 @@ import Wire
 /// What one player may do at this daemon: how many connections, pushes and bytes a second, and how much there may be of his.
 ///
 /// How much is stored is asked of PostgreSQL, not with every push but once a share of the limit may have come: a player can
-/// be over it by that share, and by what other daemons take meanwhile.
+/// be over it by that share, and by what other daemons take meanwhile. See ``Storage``.
 final class PlayerLimits {
     static let usage = Statement(
         "player-usage",
@@ -13,41 +13,55 @@ final class PlayerLimits {
         SELECT (SELECT count(*) FROM games g
                   JOIN game_versions v ON v.player_id = g.player_id AND v.revision = g.head_revision
                  WHERE g.player_id = $1 AND v.size > 0),
-               (SELECT coalesce(sum(v.size), 0)::int8 FROM game_versions v WHERE v.player_id = $1)
+               (SELECT coalesce(sum(v.size), 0)::int8 + \(Storage.bytesOfVersion) * count(*)
+                  FROM game_versions v WHERE v.player_id = $1)
         """, parameterTypes: [.uuid])
-    /// How long the answer holds for a player who is over a limit.
-    private static let recheck = Duration.seconds(30)
+    /// A row where a game is there and not deleted.
+    static let game = Statement(
+        "game-is-there",
+        """
+        SELECT g.head_revision FROM games g JOIN game_versions v ON v.player_id = g.player_id AND v.revision = g.head_revision
+         WHERE g.player_id = $1 AND g.collection = $2 AND g.game_id = $3 AND v.size > 0
+        """, parameterTypes: [.uuid, .text, .text])
+
+    /// What is to become of a push.
+    enum Verdict {
+        case taken
+        /// It is taken if its game is there, since there are as many games as there may be.
+        case takenIfGameIsThere
+        case refused(WireError)
+    }
 
     private struct Standing {
         var connections = 0
         var pushes: TokenBucket
         var bytes: TokenBucket
-        /// Since the last look at what is stored.
-        var newPushes = 0
-        var newBytes = 0
-        var isAsking = false
-        /// Whether there are as many games, or bytes, as there may be.
-        var isOverGames = false
-        var isOverBytes = false
-        var nextCheck: ContinuousClock.Instant
+        var storage: Storage
 
-        init(at now: ContinuousClock.Instant) {
+        init(at now: ContinuousClock.Instant, storage: Storage?) {
             pushes = TokenBucket(at: now)
             bytes = TokenBucket(at: now)
-            nextCheck = now
+            self.storage = storage ?? Storage(at: now)
         }
     }
 
     private let limits: ServerConfiguration.Limits
     private let pool: DatabasePool
+    private let usagePool: DatabasePool
     private let loop: EventLoop
     private var players: [PlayerID: Standing] = [:]
+    /// What is known of players who are gone, so that nobody has a limit anew by coming again.
+    private var absent = AbsentPlayers()
     /// Whether anything is bounded besides connections.
     private let boundsPushes: Bool
 
-    init(_ limits: ServerConfiguration.Limits, pool: DatabasePool, loop: EventLoop) {
+    /// - Parameters:
+    ///   - pool: looks for games.
+    ///   - usagePool: counts what there is of a player, which takes seconds where it is much; started when it is needed.
+    init(_ limits: ServerConfiguration.Limits, pool: DatabasePool, usagePool: DatabasePool, loop: EventLoop) {
         self.limits = limits
         self.pool = pool
+        self.usagePool = usagePool
         self.loop = loop
         boundsPushes =
             limits.pushesPerPlayer != nil || limits.bytesPerPlayer != nil || limits.maxGamesPerPlayer != nil
@@ -62,7 +76,7 @@ final class PlayerLimits {
     func enter(_ player: PlayerID) -> Bool {
         let count = players[player]?.connections ?? 0
         guard count < limits.maxConnectionsPerPlayer else { return false }
-        players[player, default: Standing(at: loop.now)].connections = count + 1
+        withStanding(of: player) { $0.connections = count + 1 }
         return true
     }
 
@@ -80,28 +94,42 @@ final class PlayerLimits {
     }
 
     /// Whether a push may come now; what it takes is taken.
-    func refusal(of push: Push, _ player: PlayerID) -> WireError? {
-        guard boundsPushes else { return nil }
+    func verdict(on push: Push, of player: PlayerID) -> Verdict {
+        guard boundsPushes else { return .taken }
         let now = loop.now
         let size = push.state?.count ?? 0
         return withStanding(of: player) { standing in
             // All are looked at before one is taken: what is to come again costs nothing.
             if let rate = limits.bytesPerPlayer, let wait = standing.bytes.wait(for: Double(size), of: rate, at: now) {
-                return .rateLimited("bytes of this player", retryAfter: wait)
+                return .refused(.rateLimited("bytes of this player", retryAfter: wait))
             }
             if let rate = limits.pushesPerPlayer, let wait = standing.pushes.take(1, of: rate, at: now) {
-                return .rateLimited("pushes of this player", retryAfter: wait)
+                return .refused(.rateLimited("pushes of this player", retryAfter: wait))
             }
             // A push that will never be taken has cost one of the rate, so that sending it again and again is no faster.
-            if standing.isOverBytes, push.state != nil { return overBytes(&standing, player, now) }
-            if standing.isOverGames, push.state != nil, (push.base ?? 0) == 0 {
-                return overGames(&standing, player, now)
+            if standing.storage.mustAskAgain(at: now) { ask(&standing, player) }
+            if standing.storage.isOverBytes(for: push) {
+                return .refused(.quotaExceeded("bytes", limit: limits.maxStoredBytesPerPlayer ?? 0))
             }
             if let rate = limits.bytesPerPlayer { _ = standing.bytes.take(Double(size), of: rate, at: now) }
-            standing.newPushes += 1
-            standing.newBytes += size
-            if isDue(standing) { ask(&standing, player) }
-            return nil
+            standing.storage.add(push)
+            if standing.storage.isDue(limits) { ask(&standing, player) }
+            return standing.storage.isOverGames && push.state != nil ? .takenIfGameIsThere : .taken
+        }
+    }
+
+    /// Looks whether a game is there; calls back once, with why a push of it is refused, or nil.
+    func lookForGame(_ game: GameKey, of player: PlayerID, _ completion: @escaping (WireError?) -> Void) {
+        var parameters = ParameterList()
+        parameters.append(player.uuid)
+        parameters.append(game.collection)
+        parameters.append(game.id)
+        pool.read(Self.game, parameters, of: player.uuid) { [limits] result in
+            switch result {
+            case .success(let rows) where rows.rowCount > 0: completion(nil)
+            case .success: completion(.quotaExceeded("games", limit: limits.maxGamesPerPlayer ?? 0))
+            case .failure(let error): completion(error.wireError)
+            }
         }
     }
 
@@ -124,69 +152,48 @@ final class PlayerLimits {
         withStanding(of: player) { ask(&$0, player) }
     }
 
-    /// Forgets players who are gone and have nothing used up.
+    /// Forgets the rates of players who are gone and have nothing of them used up.
     func sweep() {
         // Gathered first: changing what is walked would copy it.
-        let forgotten = players.filter { $0.value.connections <= 0 && isUnused($0.value, at: loop.now) }.map(\.key)
-        for player in forgotten { players[player] = nil }
+        let gone = players.filter { $0.value.connections <= 0 && isRested($0.value, at: loop.now) }
+        for (player, standing) in gone {
+            players[player] = nil
+            absent.remember(player, standing.storage, share: standing.storage.share(of: limits))
+        }
     }
 
-    /// Whether a new standing would be the same.
-    private func isUnused(_ standing: Standing, at now: ContinuousClock.Instant) -> Bool {
+    private func isRested(_ standing: Standing, at now: ContinuousClock.Instant) -> Bool {
         var standing = standing
-        let areFull =
-            (limits.pushesPerPlayer.map { standing.pushes.isFull($0, at: now) } ?? true)
+        return (limits.pushesPerPlayer.map { standing.pushes.isFull($0, at: now) } ?? true)
             && (limits.bytesPerPlayer.map { standing.bytes.isFull($0, at: now) } ?? true)
-        let isWithin = !(standing.isOverGames || standing.isOverBytes) || now >= standing.nextCheck
-        return areFull && isWithin && !standing.isAsking
+            && !standing.storage.isAsking
     }
 
     private func withStanding<Result>(of player: PlayerID, _ body: (inout Standing) -> Result) -> Result {
-        body(&players[player, default: Standing(at: loop.now)])
+        if players[player] == nil { players[player] = Standing(at: loop.now, storage: absent.recall(player)) }
+        return body(&players[player, default: Standing(at: loop.now, storage: nil)])
     }
 
     // MARK: What is stored
 
-    private func isDue(_ standing: Standing) -> Bool {
-        if let most = limits.maxGamesPerPlayer, standing.newPushes > most / 16 { return true }
-        if let most = limits.maxStoredBytesPerPlayer, standing.newBytes > most / 16 { return true }
-        return false
-    }
-
-    private func overBytes(_ standing: inout Standing, _ player: PlayerID, _ now: ContinuousClock.Instant) -> WireError
-    {
-        if now >= standing.nextCheck { ask(&standing, player) }
-        return .quotaExceeded("bytes", limit: limits.maxStoredBytesPerPlayer ?? 0)
-    }
-
-    private func overGames(_ standing: inout Standing, _ player: PlayerID, _ now: ContinuousClock.Instant) -> WireError
-    {
-        if now >= standing.nextCheck { ask(&standing, player) }
-        return .quotaExceeded("games", limit: limits.maxGamesPerPlayer ?? 0)
-    }
-
     private func ask(_ standing: inout Standing, _ player: PlayerID) {
-        guard !standing.isAsking else { return }
-        standing.isAsking = true
-        standing.newPushes = 0
-        standing.newBytes = 0
+        guard standing.storage.beginAsking() else { return }
         var parameters = ParameterList()
         parameters.append(player.uuid)
-        pool.read(Self.usage, parameters, of: player.uuid) { [weak self] result in
+        usagePool.start()
+        usagePool.read(Self.usage, parameters, of: player.uuid) { [weak self] result in
             self?.answered(result, player)
         }
     }
 
     private func answered(_ result: Result<QueryResult, DatabaseError>, _ player: PlayerID) {
-        withStanding(of: player) { standing in
-            standing.isAsking = false
-            standing.nextCheck = loop.now + Self.recheck
-            // Where the database does not answer, pushes do not arrive either: what was known stands.
-            guard case .success(let rows) = result, rows.rowCount == 1, let games = try? rows.int8(0, 0),
-                let bytes = try? rows.int8(0, 1)
-            else { return }
-            standing.isOverGames = limits.maxGamesPerPlayer.map { games >= $0 } ?? false
-            standing.isOverBytes = limits.maxStoredBytesPerPlayer.map { bytes >= $0 } ?? false
+        var usage: (games: Int64, bytes: Int64)?
+        if case .success(let rows) = result, rows.rowCount == 1, let games = try? rows.int8(0, 0),
+            let bytes = try? rows.int8(0, 1)
+        {
+            usage = (games, bytes)
         }
+        // Where the database does not answer, pushes do not arrive either: what was known stands.
+        withStanding(of: player) { $0.storage.answered(usage, limits, at: loop.now) }
     }
 }

@@ -61,6 +61,23 @@ struct ImportLimitTests {
         #expect(try client.ask("PUSH g x base=0 {}").hasPrefix("OK outcome=created revision=1 "))
     }
 
+    @Test("deletions and devices take room, too, so that they are not without end")
+    func emptyVersions() throws {
+        let house = try House(["--max-bytes-per-player", "100000"])
+        let client = try begun(house.daemon)
+        let devices = (0..<1_000).map { "IMPORT DEVICE \(UUID()) created=\(Self.time) name=d\($0)\n" }.joined()
+        try client.send(devices.utf8)
+        let answers = try (0..<1_000).map { _ in try client.reply().last ?? "" }
+        #expect(answers[0] == "OK")
+        #expect(answers[999].hasPrefix("ERR quota-exceeded limit=100000"))
+        try begin(client)
+        let deletions = (1...1_000).map { version($0, game: "x\($0)", state: "") + "\n" }.joined()
+        try client.send(deletions.utf8)
+        let more = try (0..<1_000).map { _ in try client.reply().last ?? "" }
+        #expect(more[0] == "OK")
+        #expect(more[999].hasPrefix("ERR quota-exceeded limit=100000"))
+    }
+
     @Test(
         "bytes beyond the rate wait, however often it is begun anew; none is refused, and others do not wait",
         arguments: ["--bytes-per-player", "--bytes-per-address"])

@@ -87,50 +87,6 @@ struct PlayerLimitTests {
         }
     }
 
-    @Test("more games than there may be are refused, those that are there go on, and deleting makes room")
-    func games() async throws {
-        try await aside { try gamesInTurn() }
-    }
-
-    private func gamesInTurn() throws {
-        let house = try House(["--max-games-per-player", "32"])
-        let daemon = house.daemon
-        let client = try newPlayer(daemon).client
-        var stored = 0
-        try eventually(60, "the quota is reached") {
-            let answer = try client.ask("PUSH g x\(stored + 1) base=0 {}")
-            if answer.hasPrefix("OK ") { stored += 1 }
-            return answer.hasPrefix("ERR quota-exceeded limit=32")
-        }
-        #expect(stored >= 32 && stored <= 48)
-        let head = fields(try client.ask("PUSH g x1 base=1 {\"a\":1}"))
-        #expect(head["outcome"] == "advanced")
-        for number in 2...stored {
-            #expect(try client.ask("DELETE g x\(number) base=\(number)").hasPrefix("OK outcome=advanced"))
-        }
-        // What was found holds for half a minute.
-        try eventually(60, "there is room again") {
-            try client.ask("PUSH g new base=0 {}").hasPrefix("OK outcome=created")
-        }
-        #expect(try newPlayer(daemon).client.ask("PUSH g x base=0 {}").hasPrefix("OK "))
-    }
-
-    @Test("more bytes than there may be are refused, a deletion never is")
-    func storedBytes() throws {
-        let house = try House(["--max-bytes-per-player", "100000"])
-        let daemon = house.daemon
-        let client = try newPlayer(daemon).client
-        let state = "\"" + String(repeating: "x", count: 5_000) + "\""
-        var revision = 0
-        try eventually(60, "the quota is reached") {
-            let answer = try client.ask("PUSH g one base=\(revision) \(state)")
-            if answer.hasPrefix("OK ") { revision += 1 }
-            return answer.hasPrefix("ERR quota-exceeded limit=100000")
-        }
-        #expect(revision >= 20 && revision <= 30)
-        #expect(try client.ask("DELETE g one base=\(revision)").hasPrefix("OK outcome=advanced"))
-    }
-
     @Test("who does not sign in, and who sends a line drop by drop, is told so and closed in time")
     func slow() async throws {
         try await aside {
