@@ -22,7 +22,7 @@ struct TokenBucketTests {
         "and nothing else",
         arguments: [
             "", "20", "20/", "/s", "20/d", "x/s", "nan/s", "inf/s", "0/s", "-1/s", "1/s:", "1/s:0", "1/s:x", "1/s:inf",
-            "1/s:2:3",
+            "1/s:2:3", "1e3/s", "0x10/s", "+1/s", ".", "./s", "1/s:1e3",
         ])
     func badTexts(text: String) {
         #expect(Rate(text) == nil)
@@ -61,6 +61,15 @@ struct TokenBucketTests {
         let wait = try #require(told)
         #expect(abs(wait / .seconds(1) - 90.1) < 0.01)
         #expect(bucket.take(1, of: rate, at: start + .seconds(91)) == nil)
+    }
+
+    @Test("a rate that gives next to nothing tells of a year, and no more")
+    func slowest() throws {
+        let rate = try #require(Rate("0.\(String(repeating: "0", count: 300))1/h:1"))
+        var bucket = TokenBucket(at: start)
+        #expect(bucket.take(1, of: rate, at: start) == nil)
+        #expect(bucket.take(1, of: rate, at: start) == .seconds(31_536_000))
+        #expect(bucket.wait(for: 1, of: rate, at: start) == .seconds(31_536_000))
     }
 
     @Test("a clock that stands still or goes back gives nothing and takes nothing")

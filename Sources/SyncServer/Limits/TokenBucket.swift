@@ -17,16 +17,28 @@ public struct Rate: Hashable, Sendable {
     public init?(_ text: String) {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let words = parts.first?.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false) ?? []
-        guard words.count == 2, let count = Double(words[0]), count.isFinite,
+        guard words.count == 2, let count = Self.number(words[0]),
             let seconds = ["s": 1.0, "min": 60, "h": 3_600][words[1]]
         else { return nil }
         guard parts.count == 2 else {
             self.init(perSecond: count / seconds, burst: max(1, count))
             return
         }
-        guard let burst = Double(parts[1]), burst.isFinite, burst >= 1 else { return nil }
+        guard let burst = Self.number(parts[1]), burst >= 1 else { return nil }
         self.init(perSecond: count / seconds, burst: burst)
     }
+
+    /// Reads digits, with a point among them or without.
+    private static func number(_ text: Substring) -> Double? {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }),
+            let number = Double(text),
+            number.isFinite
+        else { return nil }
+        return number
+    }
+
+    /// How long it takes until so many are given back: a year at the longest, which is as good as for ever.
+    func time(for count: Double) -> Duration { .seconds(min(count / perSecond, 31_536_000)) }
 }
 
 /// What is left of a rate at a moment.
@@ -50,14 +62,14 @@ struct TokenBucket {
             spent += count
             return nil
         }
-        return .seconds(missing / rate.perSecond)
+        return rate.time(for: missing)
     }
 
     /// How long to wait until so many can be taken; nil: now.
     mutating func wait(for count: Double, of rate: Rate, at now: ContinuousClock.Instant) -> Duration? {
         refill(rate, at: now)
         let missing = spent + min(count, rate.burst) - rate.burst
-        return missing > 0 ? .seconds(missing / rate.perSecond) : nil
+        return missing > 0 ? rate.time(for: missing) : nil
     }
 
     /// Whether nothing of it is used, so that a new one is the same.
