@@ -66,6 +66,11 @@ public struct DatabaseError: Error, Equatable, Sendable {
     }
 }
 
+extension DatabaseError {
+    /// Whether the server takes no changes for now, see ``SQLState/isRefusalOfChanges``.
+    public var isRefusalOfChanges: Bool { sqlState?.isRefusalOfChanges ?? false }
+}
+
 extension DatabaseError: CustomStringConvertible {
     /// One line for a log: code, message, constraint and hint; no detail and no context, which may quote rows.
     public var description: String {

@@ -86,6 +86,16 @@ public final class DatabaseLink {
         session?.close()
     }
 
+    /// Connects anew, since the server of this session takes no changes: another one may stand behind the same address by now,
+    /// or this one may be set otherwise for new sessions. A session that has just begun is kept, so that this is not done all
+    /// the time while it helps nothing.
+    public func renew(after error: DatabaseError) {
+        guard state == .ready, let readySince, loop.now - readySince >= Self.leastLife else { return }
+        lose(error)
+    }
+
+    private static let leastLife = Duration.seconds(5)
+
     private func connect() {
         state = .connecting
         let connection = DatabaseConnection(on: loop, settings, silenceLimit: silenceLimit)

@@ -33,6 +33,15 @@ public struct SQLState: RawRepresentable, Hashable, Sendable, CustomStringConver
 }
 
 extension SQLState {
+    /// Whether the server takes no changes for now, whatever they are: it is a standby or set read-only, or its disk is full or
+    /// fails. Nothing is wrong with the work; somebody has to look after the server, or the address to name another one.
+    public var isRefusalOfChanges: Bool {
+        switch self {
+        case .readOnlySQLTransaction, .diskFull, .ioError: true
+        default: false
+        }
+    }
+
     /// 08006: the connection failed.
     public static let connectionFailure = SQLState(rawValue: "08006")
     /// 08P01: the server could not follow the protocol.
@@ -89,6 +98,8 @@ extension SQLState {
     public static let duplicateDatabase = SQLState(rawValue: "42P04")
     /// 42P07: a table of that name is there already.
     public static let duplicateTable = SQLState(rawValue: "42P07")
+    /// 53100: the disk is full.
+    public static let diskFull = SQLState(rawValue: "53100")
     /// 53300: the server's connections are all taken.
     public static let tooManyConnections = SQLState(rawValue: "53300")
     /// 55006: the object is in use.
@@ -103,4 +114,6 @@ extension SQLState {
     public static let crashShutdown = SQLState(rawValue: "57P02")
     /// 57P03: the server is starting, stopping or recovering.
     public static let cannotConnectNow = SQLState(rawValue: "57P03")
+    /// 58030: the system could not read or write a file.
+    public static let ioError = SQLState(rawValue: "58030")
 }

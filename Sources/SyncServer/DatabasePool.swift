@@ -134,6 +134,9 @@ final class DatabasePool {
                 }
                 request.completion(result)
             }
+            if case .failure(let error) = result, error.sqlState == .readOnlySQLTransaction {
+                links[index].renew(after: error)
+            }
             sendWaiting()
         }
         guard let player = request.player else {
@@ -177,11 +180,11 @@ final class DatabasePool {
 }
 
 extension DatabaseError {
-    /// What a client is told: that the database is away, or that the server made a mistake. Never the database's words.
+    /// What a client is told: that the database is away or takes no changes, or that the server made a mistake. Never the database's words.
     var wireError: WireError {
         switch kind {
         case .connection, .timeout, .cancelled: .unavailable()
-        case .server, .protocol: isRetryable ? .unavailable() : .internalError()
+        case .server, .protocol: isRetryable || isRefusalOfChanges ? .unavailable() : .internalError()
         }
     }
 }

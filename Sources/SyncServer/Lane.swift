@@ -107,10 +107,11 @@ final class Lane {
 
     /// Decides by the SQLSTATE alone, since constraint names differ on a distributed database.
     private func failed(_ batch: [PendingPush], _ error: DatabaseError) {
-        if error.isRetryable {
+        if error.isRetryable || error.isRefusalOfChanges {
             owner.laneRetries(error)
             queue.putBack(batch)
             pauseBeforeRetry()
+            if error.sqlState == .readOnlySQLTransaction { link.renew(after: error) }
         } else if batch.count > 1 {
             queue.putBack(batch, isolating: true)
         } else {

@@ -48,6 +48,43 @@ struct OutageTests {
         #expect(daemon.stop() == 0)
     }
 
+    @Test(
+        "a database that takes no changes is away for pushes, not for pulls; when it takes them again, so does the daemon"
+    )
+    func readOnly() async throws {
+        try await aside {
+            let cluster = try TestCluster.start(durable: false)
+            let database = try TestDatabase.migrated(on: cluster)
+            let daemon = try DaemonProcess(database: database.conninfo, options: ["--request-timeout", "2"])
+            let (client, token) = try newPlayer(daemon)
+            #expect(try client.ask("PUSH g x base=0 {}").hasPrefix("OK outcome=created "))
+            let other = try BlockingConnection(try cluster.conninfo(database: "postgres"))
+            // What sessions begin with: those that there are end.
+            let sessions = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'ieumd%'"
+            try other.execute("ALTER DATABASE \(database.name) SET default_transaction_read_only = on")
+            try other.execute(sessions)
+
+            try eventually(60, "pushes are told that the database is away") {
+                try client.ask("PUSH g x base=1 saved=2026-11-29T12:00:00Z {\"n\":2}", timeout: 60)
+                    .hasPrefix("ERR unavailable retry-after=")
+            }
+            let late = try RawClient(port: daemon.port)
+            #expect(try late.ask("REGISTER", timeout: 60).hasPrefix("ERR unavailable retry-after="))
+            #expect(try late.ask("LOGIN \(token)", timeout: 60).hasPrefix("OK "))
+            #expect(try late.ask("PULL since=0", timeout: 60).hasPrefix("END cursor=1"))
+            #expect(!daemon.log.contains("event=push-failed"))
+
+            // New sessions would do; the daemon has to think of them by itself.
+            try other.execute("ALTER DATABASE \(database.name) RESET default_transaction_read_only")
+            try eventually(60, "pushes work again") {
+                try client.ask("PUSH g x base=1 saved=2026-11-29T12:00:00Z {\"n\":2}", timeout: 60).hasPrefix("OK ")
+            }
+            try eventually(60, "sign-ups work again") {
+                try RawClient(port: daemon.port).ask("REGISTER", timeout: 60).hasPrefix("OK ")
+            }
+        }
+    }
+
     @Test("a command that PostgreSQL has and does not answer is given up in time, and the next one works")
     func blocked() throws {
         let database = try TestDatabase.migrated()
