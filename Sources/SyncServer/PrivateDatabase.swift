@@ -19,7 +19,8 @@ public final class PrivateDatabase {
         cluster = PrivateCluster(folder: directory + "/postgres")
     }
 
-    /// Starts PostgreSQL, making it and the database first where they are missing. Blocks.
+    /// Starts PostgreSQL, making it and the database first where they are missing. Blocks. Where it runs already, waits until it
+    /// takes connections.
     /// - Returns: how to connect to the database.
     public func start() throws(PrivateDatabaseError) -> String {
         do throws(ClusterError) {
@@ -38,7 +39,7 @@ public final class PrivateDatabase {
                 _ = try connection.execute("CREATE DATABASE \(Self.databaseName)")
             }
         } catch {
-            throw PrivateDatabaseError(message: error.message, hint: error.hint)
+            throw PrivateDatabaseError(message: error.message, hint: error.hint, mayPass: error.isPassing)
         }
         return conninfo
     }
@@ -125,6 +126,12 @@ public final class PrivateDatabase {
     }
 }
 
+extension DatabaseError {
+    /// Whether a database of our own may do it in a moment: a session was lost, or PostgreSQL recovers from the loss of one of its
+    /// processes and takes none (57P03).
+    package var isPassing: Bool { kind == .connection && isRetryable }
+}
+
 /// The private PostgreSQL could not be started or prepared.
 public struct PrivateDatabaseError: Error, Equatable, Sendable {
     /// One line: what is wrong.
@@ -133,6 +140,8 @@ public struct PrivateDatabaseError: Error, Equatable, Sendable {
     public var hint: String?
     /// Whether the folder that was chosen cannot be used, or is used by another.
     public var isFolderUnfit = false
+    /// Whether it may be otherwise in a moment: PostgreSQL recovers.
+    public var mayPass = false
 
     /// What a program that cannot go on without the database exits with: 2 for a setting to mend, 4 otherwise.
     public var exitCode: Int32 { isFolderUnfit ? 2 : 4 }

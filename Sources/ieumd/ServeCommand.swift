@@ -36,10 +36,7 @@ struct ServeCommand {
         let database = choice.conninfo == nil ? PrivateDatabase(directory: choice.directory) : nil
         defer { database?.stop() }
         do {
-            let conninfo = try choice.conninfo ?? start(database)
-            try prepareSchema(conninfo, isPrivate: database != nil)
-            let login = database == nil ? conninfo : try daemonLogin(conninfo)
-            let (epoch, access) = try look(login)
+            let (login, epoch, access) = try open(database)
             return try serve(login, epoch, access, database, tls)
         } catch let failure as StartFailure {
             Console.error(failure.message, hint: failure.hint)
@@ -50,13 +47,36 @@ struct ServeCommand {
         }
     }
 
+    /// Brings the database to where the daemon can use it.
+    ///
+    /// A PostgreSQL of ours recovers by itself when one of its processes is killed, and takes no session meanwhile: that is waited
+    /// for, as long as a command may wait. One of the operator's that is not there is for who started the daemon too early.
+    private func open(_ database: PrivateDatabase?) throws -> (login: String, UUID, DaemonAccess) {
+        let deadline = ContinuousClock.now + configuration.limits.requestTimeout
+        while true {
+            do {
+                let conninfo = try choice.conninfo ?? start(database)
+                try prepareSchema(conninfo, isPrivate: database != nil)
+                let login = database == nil ? conninfo : try daemonLogin(conninfo)
+                let (epoch, access) = try look(login)
+                return (login, epoch, access)
+            } catch let failure as StartFailure
+                where failure.mayPass && database != nil && ContinuousClock.now < deadline
+            {
+                log(.warning, "database-lost", ["error": failure.message])
+                usleep(50_000)
+            }
+        }
+    }
+
     private func start(_ database: PrivateDatabase?) throws -> String {
         guard let database else { return "" }
         log(.info, "postgres-starting", ["directory": choice.directory])
         do throws(PrivateDatabaseError) {
             return try database.start()
         } catch {
-            throw StartFailure(exitCode: error.exitCode, message: error.message, hint: error.hint)
+            throw StartFailure(
+                exitCode: error.exitCode, message: error.message, hint: error.hint, mayPass: error.mayPass)
         }
     }
 
@@ -81,7 +101,8 @@ struct ServeCommand {
             let result = try migrator.up()
             for file in result.applied { log(.info, "migrated", ["file": file.name, "ms": file.milliseconds]) }
         } catch {
-            throw StartFailure(exitCode: error.exitCode, message: "\(error)", hint: nil)
+            throw StartFailure(
+                exitCode: error.exitCode, message: "\(error)", hint: nil, mayPass: error.kind == .connection)
         }
     }
 
@@ -90,7 +111,7 @@ struct ServeCommand {
         do throws(DatabaseError) {
             return try GroupRole.daemon.login(over: BlockingConnection(conninfo, applicationName: "ieumd"), conninfo)
         } catch {
-            throw StartFailure(exitCode: 4, message: "\(error)", hint: error.hint)
+            throw StartFailure(exitCode: 4, message: "\(error)", hint: error.hint, mayPass: error.isPassing)
         }
     }
 
@@ -112,7 +133,7 @@ struct ServeCommand {
             guard rows.rowCount == 1 else { throw DatabaseError(.protocol, "the table server is empty") }
             return (try rows.uuid(0, 0), access)
         } catch {
-            throw StartFailure(exitCode: 4, message: "\(error)", hint: error.hint)
+            throw StartFailure(exitCode: 4, message: "\(error)", hint: error.hint, mayPass: error.isPassing)
         }
     }
 
@@ -178,4 +199,6 @@ private struct StartFailure: Error {
     var exitCode: Int32
     var message: String
     var hint: String?
+    /// Whether it may be otherwise in a moment.
+    var mayPass = false
 }
