@@ -23,6 +23,27 @@ struct PlayerLimitTests {
         }
     }
 
+    @Test("a device that joins a player with as many connections as there may be gets its token before the end")
+    func joining() throws {
+        let house = try House(["--max-connections-per-player", "1"])
+        let (first, _) = try newPlayer(house.daemon)
+        let code = try #require(fields(try first.ask("PAIR"))["code"])
+        let joining = try RawClient(port: house.daemon.port)
+        // What comes right behind it is not done.
+        try joining.send("LINK \(code) device=tablet\nPUSH g x base=0 {}\n".utf8)
+        let answer = try #require(try joining.line())
+        let token = try #require(fields(answer)["token"])
+        #expect(answer.hasPrefix("OK "))
+        #expect(try joining.line()?.hasPrefix("* BYE reason=too-many-connections retry-after=") == true)
+        #expect(try first.ask("GET g x").hasPrefix("ERR no-such-game "))
+        first.finishSending()
+        try eventually(20, "the place is free") {
+            let client = try RawClient(port: house.daemon.port)
+            try client.send("LOGIN \(token)")
+            return try client.line()?.hasPrefix("OK ") == true
+        }
+    }
+
     @Test("pushes beyond the rate are told when to come again, and then taken; none is lost, none stored twice")
     func pushes() throws {
         let house = try House(["--pushes-per-player", "50/s:10"])
