@@ -91,9 +91,11 @@ struct DrainTests {
             #expect(try clients[1].ask("QUIT") == "OK")
             #expect(try first.ask("PING") == "OK")
             let begin = ContinuousClock.now
-            #expect(daemon.stop() == 0)
+            #expect(kill(daemon.processID, SIGTERM) == 0)
+            try eventually(60, "the daemon has told them") { daemon.log.contains("event=stopped") }
             let took = ContinuousClock.now - begin
             #expect(took < .seconds(2), "\(took)")
+            #expect(daemon.waitForExit() == 0)
             for (place, client) in clients.enumerated() where place != 1 {
                 var last = ""
                 while let line = try client.line() { last = line }

@@ -95,31 +95,36 @@ struct TwoDaemonsTests {
     @Test("what a daemon committed and could not tell any more before kill -9 is told by the other")
     func orphanedChange() async throws {
         try await aside {
-            let database = try TestDatabase.migrated()
-            let doomed = try DaemonProcess(database: database.conninfo)
-            let administrator = try database.connect()
-            let session =
-                "FROM pg_stat_activity WHERE application_name = 'ieumd changes' AND datname = current_database()"
-            var listener: pid_t = 0
-            try eventually(30, "the daemon listens") {
-                let rows = try administrator.query("SELECT pid \(session)")
-                guard rows.rowCount == 1 else { return false }
-                listener = try rows.int4(0, 0)
-                return true
+            // Where a machine stands still just then, the notification gets out, or the other daemon looks by itself in that time.
+            var isShown = false
+            for _ in 0..<5 where !isShown {
+                let database = try TestDatabase.migrated()
+                let doomed = try DaemonProcess(database: database.conninfo)
+                let administrator = try database.connect()
+                let session =
+                    "FROM pg_stat_activity WHERE application_name = 'ieumd changes' AND datname = current_database()"
+                var listener: pid_t = 0
+                try eventually(30, "the daemon listens") {
+                    let rows = try administrator.query("SELECT pid \(session)")
+                    guard rows.rowCount == 1 else { return false }
+                    listener = try rows.int4(0, 0)
+                    return true
+                }
+                let other = try DaemonProcess(database: database.conninfo)
+                let (phone, token) = try newPlayer(doomed)
+                let watcher = try RawClient(port: other.port)
+                _ = try watcher.ask("LOGIN \(token)")
+                #expect(try watcher.ask("WATCH since=0") == "OK revision=0")
+                // The session that would notify stands still; the push commits on another.
+                #expect(kill(listener, SIGSTOP) == 0)
+                #expect(try phone.ask("PUSH g x {\"n\":1}").hasPrefix("OK outcome=created "))
+                doomed.kill()
+                _ = try administrator.query("SELECT pg_terminate_backend(\(listener))")
+                #expect(kill(listener, SIGCONT) == 0)
+                isShown = !watcher.hasInput(within: 0.5)
+                #expect(try watcher.line(timeout: 90) == "* CHANGED revision=1")
             }
-            let other = try DaemonProcess(database: database.conninfo)
-            let (phone, token) = try newPlayer(doomed)
-            let watcher = try RawClient(port: other.port)
-            _ = try watcher.ask("LOGIN \(token)")
-            #expect(try watcher.ask("WATCH since=0") == "OK revision=0")
-            // The session that would notify stands still; the push commits on another.
-            #expect(kill(listener, SIGSTOP) == 0)
-            #expect(try phone.ask("PUSH g x {\"n\":1}").hasPrefix("OK outcome=created "))
-            doomed.kill()
-            _ = try administrator.query("SELECT pg_terminate_backend(\(listener))")
-            #expect(kill(listener, SIGCONT) == 0)
-            #expect(!watcher.hasInput(within: 0.5), "the notification was sent: nothing is shown")
-            #expect(try watcher.line(timeout: 90) == "* CHANGED revision=1")
+            #expect(isShown, "the notification was sent each time")
         }
     }
 }
