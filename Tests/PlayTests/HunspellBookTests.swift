@@ -64,7 +64,12 @@ struct HunspellBookTests {
             return stat?.split(separator: ")").last?.dropFirst().first
         }
         for _ in 0..<3 {
-            #expect(await ask(book, ["창피"]) == .word)
+            var verdict = await ask(book, ["창피"])
+            // A program that another test starts just then has the script open for writing for a moment (ETXTBSY).
+            while verdict == .unknown, !FileManager.default.fileExists(atPath: folder.path + "/id") {
+                verdict = await ask(book, ["창피"])
+            }
+            #expect(verdict == .word)
             let deadline = ContinuousClock.now + .seconds(60)
             while try state() != "Z", .now < deadline { try await Task.sleep(for: .milliseconds(5)) }
         }
