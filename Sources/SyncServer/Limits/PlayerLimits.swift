@@ -170,8 +170,7 @@ final class PlayerLimits {
     }
 
     private func withStanding<Result>(of player: PlayerID, _ body: (inout Standing) -> Result) -> Result {
-        if players[player] == nil { players[player] = Standing(at: loop.now, storage: absent.recall(player)) }
-        return body(&players[player, default: Standing(at: loop.now, storage: nil)])
+        body(&players[player, default: Standing(at: loop.now, storage: absent.recall(player))])
     }
 
     // MARK: What is stored
