@@ -39,7 +39,7 @@ build: toolchain ## build the release binaries, .build/release/ieumd and .build/
 test: toolchain ## install, build and run every test, then image, quick start, demo and example
 	@script/install-dependencies --build --run --test
 	$(SWIFT) build --build-tests $(debug)
-	$(SWIFT) test --skip-build --disable-xctest $(debug) | tee .build/test.log
+	$(SWIFT) test --skip-build --disable-xctest $(debug) | tee .build/test.log || script/show-failures .build/test.log
 	script/record-play --check
 	script/test-image
 	script/check-settings
