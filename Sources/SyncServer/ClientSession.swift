@@ -117,9 +117,7 @@ final class ClientSession {
             // The connection may have gone while PostgreSQL was asked.
             guard session.state == .signingIn else { return }
             guard server.playerLimits.enter(signIn.player) else {
-                // A new device's token is told here or never.
-                if signIn.token != nil { act { $0.signedIn(request, as: signIn, into: &$1) } }
-                return hangUp(.tooManyConnections(of: "this player"))
+                return act { $0.turnedAway(request, signIn, for: .tooManyConnections(of: "this player"), into: &$1) }
             }
             countedPlayer = signIn.player
             connection.yieldsToOthers = server.playerLimits.hasManyConnections(signIn.player)

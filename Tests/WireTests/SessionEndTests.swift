@@ -48,6 +48,32 @@ struct SessionEndTests {
         #expect(harness.actions() == [.close])
     }
 
+    @Test("a device that may not stay is told its token if it is new, and nothing of what came behind is begun")
+    func turnedAway() throws {
+        let token = try #require(
+            Token(player: SessionHarness.player, device: SessionHarness.device, secret: [UInt8](1...32)))
+        var bytes: [UInt8] = []
+        token.print(into: &bytes)
+        let text = String(decoding: bytes, as: UTF8.self)
+        for (line, isNew) in [("LINK 7K3M-Q9TD", true), ("LOGIN \(text)", false)] {
+            var harness = SessionHarness()
+            harness.send(line)
+            let request = harness.request
+            harness.send("PUSH a b {}")
+            _ = harness.actions()
+            let signIn = SignIn(
+                player: SessionHarness.player, device: SessionHarness.device, token: isNew ? token : nil, revision: 41)
+            harness.session.turnedAway(
+                request, signIn, for: .tooManyConnections(of: "this player"), into: &harness.effects)
+            let lines = harness.lines()
+            #expect(lines.count == (isNew ? 2 : 1))
+            #expect(lines[0].contains("token=\(text)") == isNew)
+            #expect(lines.last?.hasPrefix("* BYE reason=too-many-connections ") == true)
+            #expect(harness.actions() == [.close])
+            #expect(harness.session.state == .closed)
+        }
+    }
+
     @Test("a draining server answers what was started, refuses what was not, says why, and closes")
     func drains() {
         var harness = SessionHarness.signedIn()

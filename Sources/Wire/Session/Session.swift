@@ -140,6 +140,16 @@ public struct Session: Sendable {
         settle(&effects)
     }
 
+    /// A device may sign in and not stay: a new one is told its token, which is told here or never, then it is hung up on.
+    /// Nothing is done of what came behind its request.
+    public mutating func turnedAway(
+        _ request: RequestID, _ signIn: SignIn, for reason: WireError, into effects: inout Effects
+    ) {
+        guard finish(request, .signIn, &effects) else { return }
+        if signIn.token != nil { replies.answer(request, to: &effects.output) { signIn.print(into: &$0) } }
+        hangUp(reason, into: &effects)
+    }
+
     /// A pairing code was made.
     public mutating func pairingCodeCreated(
         _ request: RequestID, _ offer: PairingOffer, into effects: inout Effects
