@@ -90,11 +90,11 @@ struct DaemonRoleTests {
         // Where nobody is named there is nothing to see: of counts that is one row of zeros.
         for sql in [statement.sql, broken] {
             let unnamed = try rows(sql, read, claiming: nil, as: "ieum_daemon")
-            #expect(unnamed == (name == "usage" ? ["0 | 0"] : []), "\(name): \(unnamed)")
+            #expect(unnamed == (name == "usage" ? ["0 | 0 | 0"] : []), "\(name): \(unnamed)")
         }
         // Asking about Ann while Bob is named tells nothing either.
         let other = try rows(statement.sql, read, claiming: Self.bob, as: "ieum_daemon")
-        #expect(other == (name == "usage" ? ["0 | 0"] : []), "\(name): \(other)")
+        #expect(other == (name == "usage" ? ["0 | 0 | 0"] : []), "\(name): \(other)")
     }
 
     @Test("is asked with every statement that there is")

@@ -13,8 +13,8 @@ final class PlayerLimits {
         SELECT (SELECT count(*) FROM games g
                   JOIN game_versions v ON v.player_id = g.player_id AND v.revision = g.head_revision
                  WHERE g.player_id = $1 AND v.size > 0),
-               (SELECT coalesce(sum(v.size), 0)::int8 + \(Storage.bytesOfVersion) * count(*)
-                  FROM game_versions v WHERE v.player_id = $1)
+               coalesce(sum(v.size), 0)::int8 + \(Storage.bytesOfVersion) * count(*), count(*) FILTER (WHERE v.size = 0)
+          FROM game_versions v WHERE v.player_id = $1
         """, parameterTypes: [.uuid])
     /// A row where a game is there and not deleted.
     static let game = Statement(
@@ -186,11 +186,11 @@ final class PlayerLimits {
     }
 
     private func answered(_ result: Result<QueryResult, DatabaseError>, _ player: PlayerID) {
-        var usage: (games: Int64, bytes: Int64)?
+        var usage: (games: Int64, bytes: Int64, deletions: Int64)?
         if case .success(let rows) = result, rows.rowCount == 1, let games = try? rows.int8(0, 0),
-            let bytes = try? rows.int8(0, 1)
+            let bytes = try? rows.int8(0, 1), let deletions = try? rows.int8(0, 2)
         {
-            usage = (games, bytes)
+            usage = (games, bytes, deletions)
         }
         // Where the database does not answer, pushes do not arrive either: what was known stands.
         withStanding(of: player) { $0.storage.answered(usage, limits, at: loop.now) }

@@ -20,17 +20,18 @@ struct Storage {
     /// Whether there are as many games, or bytes, as there may be.
     private(set) var isOverGames = false
     private var isOverBytes = false
-    /// Whether there is an eighth more, which is kept for deletions.
-    private var isFarOverBytes = false
+    /// Whether those that are deletions have come to the eighth of the limit that is kept for them.
+    private var isReserveUsedUp = false
     private var nextCheck: ContinuousClock.Instant
 
     init(at now: ContinuousClock.Instant) {
         nextCheck = now
     }
 
-    /// Whether a push is refused since there are too many bytes. A deletion has a reserve: it makes room among the games.
+    /// Whether a push is refused since there are too many bytes. A deletion has a reserve, however far over the limit the bytes
+    /// are: it makes room among the games.
     func isOverBytes(for push: Push) -> Bool {
-        push.state == nil ? isFarOverBytes : isOverBytes
+        isOverBytes && (push.state != nil || isReserveUsedUp)
     }
 
     /// Counts a push.
@@ -65,14 +66,17 @@ struct Storage {
 
     /// PostgreSQL told how much there is, or did not.
     mutating func answered(
-        _ usage: (games: Int64, bytes: Int64)?, _ limits: ServerConfiguration.Limits, at now: ContinuousClock.Instant
+        _ usage: (games: Int64, bytes: Int64, deletions: Int64)?, _ limits: ServerConfiguration.Limits,
+        at now: ContinuousClock.Instant
     ) {
         isAsking = false
         nextCheck = now + Self.recheck
         guard let usage else { return }
         isOverGames = limits.maxGamesPerPlayer.map { usage.games >= $0 } ?? false
         isOverBytes = limits.maxStoredBytesPerPlayer.map { usage.bytes >= $0 } ?? false
-        isFarOverBytes = limits.maxStoredBytesPerPlayer.map { usage.bytes - Int64($0 / 8) >= $0 } ?? false
+        isReserveUsedUp =
+            limits.maxStoredBytesPerPlayer.map { usage.deletions >= Int64($0 / 8) / Int64(Self.bytesOfVersion) }
+            ?? false
     }
 }
 

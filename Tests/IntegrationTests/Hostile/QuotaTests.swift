@@ -86,7 +86,7 @@ struct QuotaTests {
         #expect(stored >= 60 && stored <= 72)
     }
 
-    @Test("more bytes than there may be are refused; deletions go on for an eighth more")
+    @Test("more bytes than there may be are refused; deletions go on until they are an eighth")
     func storedBytes() throws {
         let house = try House(["--max-bytes-per-player", "100000"])
         let client = try newPlayer(house.daemon).client
@@ -97,8 +97,10 @@ struct QuotaTests {
             if answer.hasPrefix("OK ") { revision += 1 }
             return answer.hasPrefix("ERR quota-exceeded limit=100000")
         }
+        // How far beyond the limit the count came is a question of the machine's pace.
         #expect(revision >= 18 && revision <= 28)
-        #expect(try client.ask("DELETE g one base=\(revision)").hasPrefix("OK outcome=advanced"))
+        let answer = try client.ask("DELETE g one base=\(revision)")
+        #expect(answer.hasPrefix("OK outcome=advanced"), "\(answer)")
         // Deletions of games that never were, too, take room.
         var deleted = 0
         try eventually(60, "the reserve is used up") {
@@ -106,7 +108,7 @@ struct QuotaTests {
             if answer.hasPrefix("OK ") { deleted += 1 }
             return answer.hasPrefix("ERR quota-exceeded limit=100000")
         }
-        #expect(deleted <= 200)
+        #expect(deleted >= 23 && deleted <= 200)
     }
 
     @Test("many small versions are bounded as few large ones are")
