@@ -201,7 +201,7 @@ struct ConnectionInputTests {
         other.peer.send("hello\n")
         // The system may take its time to carry it over.
         var arrival = pollfd(fd: other.socketDescriptor, events: Int16(POLLIN), revents: 0)
-        try #require(poll(&arrival, 1, 5_000) == 1)
+        try #require(poll(&arrival, 1, 60_000) == 1)
         let before = Box(-1)
         other.recorder.reaction = { _, _ in before.value = busy.recorder.lineCount }
         busy.connection?.resumeReading()

@@ -89,7 +89,7 @@ struct ConnectionSoakTests {
                     }
                 }
                 return subjects.allSatisfy { $0.link.recorder.end != nil }
-            }, timeout: .seconds(20))
+            }, timeout: .seconds(60))
         #expect(isOver, "seed \(seed)")
         for subject in subjects {
             let recorder = subject.link.recorder

@@ -29,7 +29,7 @@ struct HTTPResponderTests {
                 if sent < bytes.count { sent += peer.send(bytes[sent...]) }
                 peer.receive()
                 return peer.isAtEnd || peer.isBroken
-            }, timeout: .seconds(10))
+            }, timeout: .seconds(60))
         #expect(isOver, "the responder never hung up")
         return peer.text
     }
@@ -107,7 +107,7 @@ struct HTTPResponderTests {
                     until: {
                         peer.receive()
                         return peer.isAtEnd || peer.isBroken
-                    }, timeout: .seconds(5)))
+                    }, timeout: .seconds(60)))
             #expect(isAsked.value)
         }
     }

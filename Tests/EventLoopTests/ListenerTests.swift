@@ -15,7 +15,7 @@ struct ListenerTests {
         let connector = Connector(on: loop, host: host, port: listener.port, timeout: .seconds(5)) { result in
             if case .success(let socket) = consume result { outcome.value = socket.peer }
         }
-        let isOver = loop.run(until: { outcome.value != nil && !sockets.value.isEmpty }, timeout: .seconds(10))
+        let isOver = loop.run(until: { outcome.value != nil && !sockets.value.isEmpty }, timeout: .seconds(60))
         #expect(isOver)
         #expect(outcome.value?.port == listener.port)
         #expect(sockets.value.first?.host.isLoopback == true)
@@ -28,7 +28,7 @@ struct ListenerTests {
         let peers = Box<[SocketAddress]>([])
         let listener = try Listener(on: loop, host: "::", port: 0) { peers.value.append($0.peer) }
         let peer = try RawSocket(connectingTo: listener.port)
-        #expect(loop.run(until: { !peers.value.isEmpty }, timeout: .seconds(5)))
+        #expect(loop.run(until: { !peers.value.isEmpty }, timeout: .seconds(60)))
         #expect(peers.value.first?.host.description == "127.0.0.1")
         withExtendedLifetime(peer) {}
     }
@@ -53,7 +53,7 @@ struct ListenerTests {
             ]
         }
         let peer = try RawSocket(connectingTo: listener.port)
-        #expect(loop.run(until: { !options.value.isEmpty }, timeout: .seconds(5)))
+        #expect(loop.run(until: { !options.value.isEmpty }, timeout: .seconds(60)))
         #expect(
             options.value == [
                 "nonblocking": O_NONBLOCK, "cloexec": FD_CLOEXEC, "nodelay": 1, "keepalive": 1, "keepidle": 60,
@@ -71,7 +71,7 @@ struct ListenerTests {
             loop.run(
                 until: {
                     peer.receive(); return peer.isAtEnd
-                }, timeout: .seconds(5)))
+                }, timeout: .seconds(60)))
     }
 
     @Test("a paused listener accepts nobody until it is resumed, and close in the callback stops at once")
@@ -176,7 +176,7 @@ struct ListenerTests {
                 if case .failure(let reason) = consume result { error.value = reason }
             }
             #expect(error.value == nil, "completed inside init")
-            _ = loop.run(until: { error.value != nil }, timeout: .seconds(20))
+            _ = loop.run(until: { error.value != nil }, timeout: .seconds(60))
             connector.cancel()
             return error.value
         }
@@ -208,7 +208,7 @@ struct ListenerTests {
             count.value += 100
             connector.value = nil
         }
-        #expect(loop.run(until: { connector.value == nil }, timeout: .seconds(5)))
+        #expect(loop.run(until: { connector.value == nil }, timeout: .seconds(60)))
         #expect(!loop.run(until: { count.value != 100 }, timeout: .milliseconds(50)))
     }
 

@@ -279,7 +279,7 @@ final class Link {
             accepted.value = Connection(on: loop, socket: socket, options: options, security: security.ours)
         }
         peer = try RawSocket(connectingTo: listener.port, receiveBuffer: receiveBuffer, tls: security.peer)
-        try #require(loop.run(until: { accepted.value != nil }, timeout: .seconds(5)))
+        try #require(loop.run(until: { accepted.value != nil }, timeout: .seconds(60)))
         connection = accepted.value
         socketDescriptor = descriptor.value
         guard isStarted else { return }
@@ -288,12 +288,12 @@ final class Link {
             until: {
                 peer.shakeHands()
                 return peer.isReady && connection?.isHandshaking == false
-            }, timeout: .seconds(10))
+            }, timeout: .seconds(60))
         try #require(isReady)
     }
 
     /// Runs the loop until a condition holds; false after ten seconds.
-    func run(until condition: () -> Bool) -> Bool { loop.run(until: condition, timeout: .seconds(10)) }
+    func run(until condition: () -> Bool) -> Bool { loop.run(until: condition, timeout: .seconds(60)) }
 
     /// Runs the loop for some turns in which what is under way would happen.
     func settle(_ time: Duration = .milliseconds(20)) { _ = loop.run(until: { false }, timeout: time) }

@@ -19,7 +19,7 @@ struct WatchTests {
         #expect(!loop.run(until: { reads.value > 0 }, timeout: .milliseconds(20)))
         try reader.setInterest(.read)
         #expect(reader.interest == .read)
-        #expect(loop.run(until: { reads.value > 1 }, timeout: .seconds(5)))  // level-triggered
+        #expect(loop.run(until: { reads.value > 1 }, timeout: .seconds(60)))  // level-triggered
         try reader.setInterest([])
         let count = reads.value
         #expect(!loop.run(until: { reads.value > count }, timeout: .milliseconds(20)))
@@ -35,12 +35,12 @@ struct WatchTests {
         let watch = try DescriptorWatch(on: loop, descriptor: ends[0], interest: [.read, .write]) {
             seen.value.insert($0)
         }
-        #expect(loop.run(until: { seen.value == .write }, timeout: .seconds(5)))
+        #expect(loop.run(until: { seen.value == .write }, timeout: .seconds(60)))
         try watch.setInterest(.read)
         seen.value = []
         #expect(!loop.run(until: { !seen.value.isEmpty }, timeout: .milliseconds(20)))
         #expect(write(ends[1], "x", 1) == 1)
-        #expect(loop.run(until: { seen.value == .read }, timeout: .seconds(5)))
+        #expect(loop.run(until: { seen.value == .read }, timeout: .seconds(60)))
         watch.cancel()
     }
 
@@ -56,7 +56,7 @@ struct WatchTests {
             watch.value?.cancel()
             watch.value = nil
         }
-        #expect(loop.run(until: { count.value == 1 }, timeout: .seconds(5)))
+        #expect(loop.run(until: { count.value == 1 }, timeout: .seconds(60)))
         #expect(!loop.run(until: { count.value > 1 }, timeout: .milliseconds(20)))
     }
 
@@ -87,9 +87,9 @@ struct WatchTests {
             let watch = try SignalWatch(on: loop, signal: SIGUSR1) { count.value += 1 }
             signal(SIGUSR2, SIG_IGN)
             kill(getpid(), SIGUSR1)
-            try #require(loop.run(until: { count.value == 1 }, timeout: .seconds(5)))
+            try #require(loop.run(until: { count.value == 1 }, timeout: .seconds(60)))
             kill(getpid(), SIGUSR1)
-            try #require(loop.run(until: { count.value == 2 }, timeout: .seconds(5)))
+            try #require(loop.run(until: { count.value == 2 }, timeout: .seconds(60)))
             watch.cancel()
             signal(SIGUSR1, SIG_IGN)
             kill(getpid(), SIGUSR1)

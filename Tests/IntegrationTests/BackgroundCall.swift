@@ -25,7 +25,7 @@ final class BackgroundCall {
 
     /// Waits for its end.
     /// - Returns: the exit code.
-    func end(within seconds: Double = 20) throws -> Int32 {
+    func end(within seconds: Double = 60) throws -> Int32 {
         try eventually(seconds, "the call ends") { !process.isRunning }
         return process.terminationStatus
     }

@@ -235,12 +235,14 @@ struct CommandLineStoreTests {
         }
         func line() -> String { String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self) }
         #expect(line().contains("\"id\":\"g1\""))
+        var times: [Duration] = []
         for index in 2...6 {
             let start = ContinuousClock.now
             try push(index...index, client)
             #expect(line().contains("\"id\":\"g\(index)\""))
-            #expect(.now - start < .seconds(1))
+            times.append(.now - start)
         }
+        #expect(try #require(times.median) < .seconds(1), "\(times)")
     }
 }
 

@@ -92,7 +92,7 @@ final class DaemonProcess: @unchecked Sendable {
     /// What came on standard output behind the first line, to its end; called after the daemon's end.
     func restOfOutput() -> String {
         var text = ""
-        while let line = try? reader.next(timeout: 20) { text += line + "\n" }
+        while let line = try? reader.next(timeout: 60) { text += line + "\n" }
         return text
     }
 
@@ -110,7 +110,7 @@ final class DaemonProcess: @unchecked Sendable {
     /// The port of `/metrics`, as the log tells it.
     func metricsPort() throws -> Int {
         var port: Int?
-        try eventually(20, "the daemon logs its metrics port") {
+        try eventually(60, "the daemon logs its metrics port") {
             port = log.split(separator: "\n").last { $0.contains(" event=started ") }
                 .flatMap { Int(fields(String($0))["metrics"] ?? "") }
             return port != nil

@@ -132,22 +132,26 @@ struct DevicesTests {
     func revoked() throws {
         let database = try TestDatabase.migrated()
         let daemon = try DaemonProcess(database: database.conninfo)
-        let (phone, _) = try newPlayer(daemon)
         let (other, _) = try newPlayer(daemon)
-        #expect(fields(try phone.ask("PUSH g x {\"n\":0}"))["outcome"] == "created")
         let admin = try database.connect()
-        _ = try admin.query(
-            "UPDATE devices SET revoked = now() WHERE player_id = (SELECT player_id FROM games LIMIT 1)")
-        let start = ContinuousClock.now
-        var last = ""
-        var number = 0
-        while !last.hasPrefix("ERR"), ContinuousClock.now - start < .seconds(5) {
-            number += 1
-            last = try phone.ask("PUSH g x {\"n\":\(number)}")
+        let isSoon = try isInTime(.seconds(1)) {
+            let (phone, _) = try newPlayer(daemon)
+            #expect(fields(try phone.ask("PUSH g x {\"n\":0}"))["outcome"] == "created")
+            _ = try admin.query(
+                "UPDATE devices SET revoked = now() WHERE player_id IN (SELECT player_id FROM games)")
+            let start = ContinuousClock.now
+            var last = ""
+            var number = 0
+            while !last.hasPrefix("ERR"), ContinuousClock.now - start < .seconds(60) {
+                number += 1
+                last = try phone.ask("PUSH g x {\"n\":\(number)}")
+            }
+            let took = ContinuousClock.now - start
+            #expect(last.hasPrefix("ERR device-revoked "))
+            #expect(try phone.line()?.hasPrefix("* BYE reason=device-revoked") == true)
+            return took
         }
-        #expect(last.hasPrefix("ERR device-revoked "))
-        #expect(ContinuousClock.now - start < .seconds(2))
-        #expect(try phone.line()?.hasPrefix("* BYE reason=device-revoked") == true)
+        #expect(isSoon)
         #expect(fields(try other.ask("PUSH g x {\"n\":0}"))["outcome"] == "created")
         _ = daemon.stop()
     }

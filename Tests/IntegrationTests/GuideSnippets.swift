@@ -152,7 +152,7 @@ struct GuideSnippets {
     }
 
     private func waiting(until isReached: () throws -> Bool) async throws {
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = ContinuousClock.now + .seconds(60)
         while try !isReached() {
             try #require(ContinuousClock.now < deadline)
             try await Task.sleep(for: .milliseconds(10))

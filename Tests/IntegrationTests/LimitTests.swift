@@ -20,7 +20,7 @@ struct LimitTests {
         #expect(try refused.line() == nil)
         for client in clients { #expect(try client.ask("PING") == "OK") }
         clients.removeLast()
-        try eventually(20, "the free place is taken") {
+        try eventually(60, "the free place is taken") {
             try RawClient(port: daemon.port, readsGreeting: false).line()?.hasPrefix("IEUM 1 ") == true
         }
     }

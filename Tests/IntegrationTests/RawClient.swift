@@ -9,7 +9,7 @@ final class RawClient: @unchecked Sendable {
     private var reader: LineReader
 
     /// Connects and, unless told otherwise, reads the greeting.
-    init(port: Int, readsGreeting: Bool = true, timeout: Double = 20) throws {
+    init(port: Int, readsGreeting: Bool = true, timeout: Double = 60) throws {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
@@ -55,13 +55,13 @@ final class RawClient: @unchecked Sendable {
     func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// The next line without its end; nil when the server has closed.
-    func line(timeout: Double = 20) throws -> String? { try reader.next(timeout: timeout) }
+    func line(timeout: Double = 60) throws -> String? { try reader.next(timeout: timeout) }
 
     /// Whether a line, or the end, arrives within the time.
     func hasInput(within timeout: Double) -> Bool { reader.hasInput(within: timeout) }
 
     /// Lines up to and including the one that ends a reply. Notices are passed over.
-    func reply(timeout: Double = 20) throws -> [String] {
+    func reply(timeout: Double = 60) throws -> [String] {
         var lines: [String] = []
         while let line = try line(timeout: timeout) {
             if line.hasPrefix("* ") { continue }
@@ -73,7 +73,7 @@ final class RawClient: @unchecked Sendable {
 
     /// Sends a command and gives the reply's last line.
     @discardableResult
-    func ask(_ line: String, timeout: Double = 20) throws -> String {
+    func ask(_ line: String, timeout: Double = 60) throws -> String {
         try send(line)
         return try reply(timeout: timeout).last ?? ""
     }

@@ -25,7 +25,7 @@ struct StateMigrationTests {
         ).up().applied
         #expect(applied.count == 3)
         // Sooner than the daemon would find out by itself, which it does every 30 seconds.
-        #expect(try phone.line(timeout: 10) == "* CHANGED revision=2")
+        #expect(try phone.line() == "* CHANGED revision=2")
         try phone.send("PULL since=1")
         let lines = try phone.reply()
         #expect(lines.first?.hasPrefix("GAME contacts.person 7 revision=2 ") == true)

@@ -89,7 +89,7 @@ extension SyncEngine {
     }
 
     /// Waits for a status.
-    func reach(_ seconds: Double = 30, _ isReached: @escaping @Sendable (SyncStatus) -> Bool) async throws {
+    func reach(_ seconds: Double = 60, _ isReached: @escaping @Sendable (SyncStatus) -> Bool) async throws {
         try await within(seconds, "the status") {
             for await status in self.status where isReached(status) { return }
             throw WaitError(description: "the engine ended")

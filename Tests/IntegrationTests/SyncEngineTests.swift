@@ -59,7 +59,7 @@ struct SyncEngineTests {
         try device.save("today", "{\"n\":1}")
         let engine = try #require(device.engine)
         #expect(engine.currentStatus != .upToDate)
-        try eventually(20, "a try failed") { proxy.accepted > 1 }
+        try eventually(60, "a try failed") { proxy.accepted > 1 }
         proxy.lead(to: daemon.port)
         try await engine.settle()
         #expect(engine.currentStatus == .upToDate)
@@ -80,7 +80,7 @@ struct SyncEngineTests {
             process.standardOutput = output
             try process.run()
             var reader = LineReader(output.fileHandleForReading.fileDescriptor)
-            #expect(try reader.next(timeout: 30) == "saved")
+            #expect(try reader.next(timeout: 60) == "saved")
             kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
@@ -103,14 +103,15 @@ struct SyncEngineTests {
         #expect(try client.line() == "OK revision=0")
         // Another connection is to SQLite what another process is.
         let other = try GameStore(path: device.path, schemaVersion: 1)
+        var waits: [Duration] = []
         for round in 1...3 {
             let start = ContinuousClock.now
             try other.write { try $0.save(try device.key("theirs"), state: Array("{\"n\":\(round)}".utf8)) }
-            #expect(try client.line(timeout: 5) == "* CHANGED revision=\(round)")
-            let wait = ContinuousClock.now - start
-            print("sync: a foreign save was pushed after \(wait)")
-            #expect(wait < .seconds(5))
+            #expect(try client.line() == "* CHANGED revision=\(round)")
+            waits.append(ContinuousClock.now - start)
         }
+        print("sync: foreign saves were pushed after \(waits)")
+        #expect(try #require(waits.median) < .seconds(5))
         withExtendedLifetime(device) {}
     }
 

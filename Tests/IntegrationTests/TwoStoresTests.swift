@@ -41,7 +41,7 @@ struct TwoStoresTests {
         _ = continued.submit()
         try tablet.save(continued)
         try await tabletSync.waitUntilSynced()
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = ContinuousClock.now + .seconds(60)
         while try phone.latest(Game.self)?.currentRow != 1, ContinuousClock.now < deadline {
             try await Task.sleep(for: .milliseconds(20))
         }

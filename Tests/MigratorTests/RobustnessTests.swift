@@ -147,7 +147,7 @@ struct RobustnessTests {
         let compared = ContinuousClock.now
         print("10,000 files: read in \(read - start), baseline in \(applied - read), compared in \(compared - applied)")
         // One second is the aim for a release build on an idle machine; this one is neither.
-        #expect(compared - applied < .seconds(10))
+        #expect(compared - applied < .seconds(30))
         #expect(try migrator.status().isCurrent)
     }
 

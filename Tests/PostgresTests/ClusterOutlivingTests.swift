@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A private cluster never outlives its process")
 struct ClusterOutlivingTests {
-    @Test("kill -9 of the process stops the server, and the next start finds its data", .timeLimit(.minutes(3)))
+    @Test("kill -9 of the process stops the server, and the next start finds its data", .timeLimit(.minutes(10)))
     func killedProcess() async throws {
         let folder = try TestFolder("killed")
         try PreparedData.copy(to: folder.path)
@@ -30,7 +30,7 @@ struct ClusterOutlivingTests {
         #expect(try BlockingConnection(#require(cluster.conninfo())).query("SELECT a FROM kept").int4(0, 0) == 1)
     }
 
-    @Test("a start right after kill -9 waits for the old server's end", .timeLimit(.minutes(3)))
+    @Test("a start right after kill -9 waits for the old server's end", .timeLimit(.minutes(10)))
     func startAtOnce() async throws {
         let folder = try TestFolder("at-once")
         try PreparedData.copy(to: folder.path)
@@ -49,7 +49,7 @@ struct ClusterOutlivingTests {
         #expect(try BlockingConnection(#require(cluster.conninfo())).query("SELECT count(*) FROM t").int8(0, 0) == 3)
     }
 
-    @Test("kill -9 in the middle of initdb leaves a folder that starts", .timeLimit(.minutes(3)))
+    @Test("kill -9 in the middle of initdb leaves a folder that starts", .timeLimit(.minutes(10)))
     func killedInitdb() async throws {
         let folder = try TestFolder("initdb")
         let path = folder.path
@@ -67,7 +67,7 @@ struct ClusterOutlivingTests {
         #expect(try BlockingConnection(#require(cluster.conninfo())).query("SELECT 42::int4").int4(0, 0) == 42)
     }
 
-    @Test("kill -9 of the supervising shell ends the server too", .timeLimit(.minutes(3)))
+    @Test("kill -9 of the supervising shell ends the server too", .timeLimit(.minutes(10)))
     func killedSupervisor() throws {
         let folder = try TestFolder("supervisor")
         try PreparedData.copy(to: folder.path)

@@ -185,7 +185,7 @@ struct ConnectionEndTests {
         #expect(noPort?.message.contains("refused") == true)
     }
 
-    @Test("opening a server that never answers ends at connect_timeout", .timeLimit(.minutes(1)))
+    @Test("opening a server that never answers ends at connect_timeout", .timeLimit(.minutes(10)))
     func silentOpening() throws {
         let listener = try FreePort.Listener()
         let connection = try DatabaseConnection(

@@ -198,7 +198,7 @@ struct DatabaseConnectionTests {
         #expect(try driver.execute(connection, "SELECT 1::int4").int4(0, 0) == 1)
     }
 
-    @Test("a statement that a pipeline does not take ends the connection with a clear error", .timeLimit(.minutes(1)))
+    @Test("a statement that a pipeline does not take ends the connection with a clear error", .timeLimit(.minutes(10)))
     func copy() throws {
         try database.connect().execute("CREATE TABLE t (a int)")
         for sql in ["COPY t FROM STDIN", "COPY t TO STDOUT"] {

@@ -12,7 +12,7 @@ struct SecureConnectionTests {
         driver = try LoopDriver()
     }
 
-    @Test("answers of every size arrive whole, and both directions may be full at once", .timeLimit(.minutes(3)))
+    @Test("answers of every size arrive whole, and both directions may be full at once", .timeLimit(.minutes(10)))
     func largeAnswers() throws {
         let server = try SecureServer()
         let connection = try driver.connect(server.conninfo)

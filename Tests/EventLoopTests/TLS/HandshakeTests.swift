@@ -149,7 +149,7 @@ struct HandshakeTests {
                 on: loop, socket: socket, security: .client(contexts.client, host: "127.0.0.1"))
             connection.value?.start(delegate: client)
         }
-        #expect(loop.run(until: { client.end != nil }, timeout: .seconds(5)))
+        #expect(loop.run(until: { client.end != nil }, timeout: .seconds(60)))
         guard case .insecure(let error) = client.end else {
             Issue.record("\(client.events)")
             return
@@ -180,7 +180,8 @@ struct HandshakeTests {
             return
         }
         #expect(error.kind == .timedOut || error.kind == .other)
-        #expect(link.loop.now - start < .seconds(2))
+        // All of that record would take five minutes.
+        #expect(link.loop.now - start < .seconds(30))
         #expect(error.kind != .timedOut || link.loop.now - start > .milliseconds(350))
     }
 

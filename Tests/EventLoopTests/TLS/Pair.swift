@@ -73,7 +73,7 @@ final class Pair {
     }
 
     /// Runs the loop until a condition holds; false after ten seconds.
-    func run(until condition: () -> Bool) -> Bool { loop.run(until: condition, timeout: .seconds(10)) }
+    func run(until condition: () -> Bool) -> Bool { loop.run(until: condition, timeout: .seconds(60)) }
 
     /// Sends a line from the client, and tells whether the server got it and the client the answer.
     func talks() -> Bool {

@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import IeumClient
 
-@Suite("An observer", .timeLimit(.minutes(2)))
+@Suite("An observer", .timeLimit(.minutes(10)))
 struct ObserverTests {
     /// A serial queue that does nothing until it is let go: an observer that is slow for as long as the test wants.
     private func heldQueue() -> DispatchQueue {

@@ -29,7 +29,7 @@ struct Score: Persistable, Equatable {
     }
 }
 
-@Suite("Observing a store", .timeLimit(.minutes(2)))
+@Suite("Observing a store", .timeLimit(.minutes(10)))
 struct StoreObservationTests {
     let place: StorePlace
     let store: GameStore

@@ -289,7 +289,7 @@ struct StoreLossTests {
             guard try file.integer("SELECT count(*) FROM sqlite_master WHERE name = 'games'") == 1 else { return 0 }
             return try file.integer("SELECT count(*) FROM games") ?? 0
         }
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = ContinuousClock.now + .seconds(60)
         while try copied() < 3, .now < deadline { usleep(50_000) }
         #expect(try copied() == 3)
         withExtendedLifetime(store) {}

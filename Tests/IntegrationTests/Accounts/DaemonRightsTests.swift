@@ -143,7 +143,7 @@ struct DaemonRightsTests {
         try database.connect().execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ieumd %'"
         )
-        try eventually(20, "the daemon is back") {
+        try eventually(60, "the daemon is back") {
             try RawClient(port: daemon.port).ask("REGISTER").hasPrefix("ERR internal")
         }
         #expect(try Programs.run("ieumd", ["grant-daemon", "--database", database.conninfo]).status == 0)

@@ -26,7 +26,7 @@ private struct GuardedDatabase {
         try database.cluster.administrate("SELECT pg_reload_conf()")
         conninfo = database.conninfo + " user=warden"
         let open = conninfo + " password=x"
-        try eventually(20, "the server asks for passwords") {
+        try eventually(60, "the server asks for passwords") {
             do throws(DatabaseError) {
                 _ = try BlockingConnection(open)
                 return false
@@ -162,7 +162,7 @@ struct DatabasePasswordTests {
             ALTER ROLE warden PASSWORD 'another';
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'warden'
             """)
-        try eventually(30, "the daemon cannot sign in") { daemon.log.contains("password authentication failed") }
+        try eventually(60, "the daemon cannot sign in") { daemon.log.contains("password authentication failed") }
         #expect(try client.ask("PUSH g x base=1 {}").hasPrefix("ERR unavailable "))
         try guarded.database.cluster.administrate(
             "ALTER ROLE warden PASSWORD \(BlockingConnection.quoteLiteral(secret))")

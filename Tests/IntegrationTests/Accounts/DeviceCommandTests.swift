@@ -53,10 +53,10 @@ struct DeviceCommandTests {
         let phone = try CommandLineDevice(registeredAt: daemon)
         let tablet = try CommandLineDevice(linkedTo: phone, at: daemon)
         let watch = try tablet.begin("watch")
-        try eventually(20, "it watches") { watch.talk.contains("Watching") }
+        try eventually(60, "it watches") { watch.talk.contains("Watching") }
         for round in 1...2 {
             #expect(try tablet.run("devices", "rotate").status == 0)
-            try eventually(20, "it watches again") {
+            try eventually(60, "it watches again") {
                 watch.talk.components(separatedBy: "Watching").count == 2 + round || !watch.isRunning
             }
             try #require(watch.isRunning, "\(watch.talk)")

@@ -106,7 +106,7 @@ struct ForgetTests {
             program.standardError = FileHandle.nullDevice
             try program.run()
             let count = "SELECT count(*) FROM game_versions WHERE player_id = '\(player)'"
-            try eventually(30, "it has begun") { try connection.query(count).int8(0, 0) < 60_000 }
+            try eventually(60, "it has begun") { try connection.query(count).int8(0, 0) < 60_000 }
             kill(program.processIdentifier, SIGKILL)
             program.waitUntilExit()
             #expect(try phone.line()?.hasPrefix("* BYE reason=login-failed ") == true)

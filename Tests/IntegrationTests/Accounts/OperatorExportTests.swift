@@ -123,7 +123,7 @@ struct OperatorExportTests {
         let waiting =
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'ieumd export' AND wait_event_type = 'Lock'"
         let watcher = try database.connect()
-        try eventually(30, "it waits for the versions") { try watcher.query(waiting).int8(0, 0) == 1 }
+        try eventually(60, "it waits for the versions") { try watcher.query(waiting).int8(0, 0) == 1 }
         kill(process.processIdentifier, SIGKILL)
         process.waitUntilExit()
         try locker.execute("ROLLBACK")

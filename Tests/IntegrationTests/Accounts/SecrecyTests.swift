@@ -56,7 +56,7 @@ struct SecrecyTests {
         program.standardError = FileHandle.nullDevice
         try program.run()
         defer { kill(program.processIdentifier, SIGKILL) }
-        try eventually(20, "it runs") { processList().contains("--server\0127.0.0.1:\(silent.port)") }
+        try eventually(60, "it runs") { processList().contains("--server\0127.0.0.1:\(silent.port)") }
         let processes = processList()
         kill(program.processIdentifier, SIGKILL)
         program.waitUntilExit()

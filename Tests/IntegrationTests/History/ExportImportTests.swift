@@ -206,7 +206,7 @@ struct ExportImportTests {
         #expect(try copy.importing(whole).status == 0)
         let connection = try house.database.connect()
         let staged = "SELECT count(*) FROM import_versions"
-        try eventually(20, "what was staged is forgotten") { try connection.query(staged).int8(0, 0) == 0 }
+        try eventually(60, "what was staged is forgotten") { try connection.query(staged).int8(0, 0) == 0 }
     }
 
     /// The text with a checksum that is right.

@@ -39,7 +39,7 @@ struct ImportLimitTests {
         #expect(try client.ask("IMPORT END versions=5 devices=1 last=5") == "OK revision=5")
         // A push knows how many came.
         var number = 0
-        try eventually(20, "the quota is reached") {
+        try eventually(60, "the quota is reached") {
             number += 1
             return try client.ask("PUSH g other\(number) base=0 {}").hasPrefix("ERR quota-exceeded limit=3")
         }

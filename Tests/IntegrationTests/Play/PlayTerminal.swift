@@ -151,7 +151,7 @@ final class PlayTerminal: Sendable {
 
     /// Looks at the screen until it is as it should be.
     @discardableResult
-    func see(_ purpose: String, within seconds: Double = 20, _ isReached: (ScreenModel) -> Bool) throws -> ScreenModel {
+    func see(_ purpose: String, within seconds: Double = 60, _ isReached: (ScreenModel) -> Bool) throws -> ScreenModel {
         do {
             return try screen.wait(seconds, for: purpose, until: isReached)
         } catch {
@@ -161,13 +161,13 @@ final class PlayTerminal: Sendable {
 
     /// Waits for a text anywhere on the screen.
     @discardableResult
-    func see(_ text: String, within seconds: Double = 20) throws -> ScreenModel {
+    func see(_ text: String, within seconds: Double = 60) throws -> ScreenModel {
         try see("“\(text)” is shown", within: seconds) { $0.text.contains(text) }
     }
 
     /// Waits for the letters of a row of the board, with the word behind them.
     @discardableResult
-    func see(row: Int, _ text: String, within seconds: Double = 20) throws -> ScreenModel {
+    func see(row: Int, _ text: String, within seconds: Double = 60) throws -> ScreenModel {
         try see("row \(row) is \(text)", within: seconds) { $0.board(row) == text }
     }
 
@@ -209,12 +209,12 @@ final class PlayTerminal: Sendable {
     func hangUp() { isHungUp.change { $0 = true } }
 
     /// Waits for the program's end: its exit code, or the signal that ended it, negative.
-    func end(within seconds: Double = 20) throws -> Int32 {
+    func end(within seconds: Double = 60) throws -> Int32 {
         try status.wait(seconds, for: "the program ends") { $0 != nil } ?? 0
     }
 
     /// Waits for the end, and checks that the terminal is as it was before: settings, screen, cursor, pastes.
-    func endRestored(within seconds: Double = 20, _ location: SourceLocation = #_sourceLocation) throws -> Int32 {
+    func endRestored(within seconds: Double = 60, _ location: SourceLocation = #_sourceLocation) throws -> Int32 {
         let code = try end(within: seconds)
         // The last bytes may still be on their way to the screen.
         try see("the screen is left") { !$0.isAlternate && $0.isCursorShown && !$0.isPasteBracketed }

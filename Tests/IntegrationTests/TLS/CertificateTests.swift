@@ -116,7 +116,7 @@ struct CertificateTests {
         #expect(try tablet.run("pull").status == 0)
         #expect(try tablet.run("get", "handle.game", "today").data == state)
         let watching = try tablet.begin("watch", "--once", "--json")
-        try eventually(20, "a change is seen") {
+        try eventually(60, "a change is seen") {
             _ = try phone.push("{\"n\":\(Int.random(in: 0...1_000_000))}")
             return !watching.isRunning
         }

@@ -38,7 +38,7 @@ final class SecureDaemon: Sendable {
     func reload(expecting event: String = "certificate-reloaded") throws {
         let before = count(event)
         kill(daemon.processID, SIGHUP)
-        try eventually(20, "the daemon logs \(event)") { count(event) > before }
+        try eventually(60, "the daemon logs \(event)") { count(event) > before }
     }
 
     private func count(_ event: String) -> Int { daemon.log.components(separatedBy: "event=\(event) ").count }

