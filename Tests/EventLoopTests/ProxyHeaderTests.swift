@@ -76,16 +76,18 @@ struct ProxyHeaderTests {
     func failures() throws {
         let header = proxyHeader(from: "192.0.2.7", port: 7)
         let loop = try EventLoop()
-        func outcome(_ act: (RawSocket) -> Void) throws -> ProxyPreface.Failure? {
-            let seen = Seen(on: loop)
+        func outcome(
+            _ timeout: Duration = .seconds(60), _ act: (RawSocket) -> Void
+        ) throws -> ProxyPreface.Failure? {
+            let seen = Seen(on: loop, timeout: timeout)
             let listener = try Listener(on: loop, host: "127.0.0.1", port: 0) { seen.take($0) }
             let client = try RawSocket(connectingTo: listener.port)
             act(client)
             #expect(loop.run(until: { seen.isDone }, timeout: .seconds(60)))
             return seen.failure
         }
-        #expect(try outcome { $0.send(header.prefix(20)) } == .timedOut)
-        #expect(try outcome { _ in } == .timedOut)
+        #expect(try outcome(.milliseconds(200)) { $0.send(header.prefix(20)) } == .timedOut)
+        #expect(try outcome(.milliseconds(200)) { _ in } == .timedOut)
         #expect(try outcome { $0.send("LOGIN abc\n".utf8) } == .invalid(.signature))
         let broken = try outcome {
             $0.send(header.prefix(20))
@@ -126,12 +128,17 @@ private final class Seen {
     private(set) var following: [UInt8] = []
     private(set) var failure: ProxyPreface.Failure?
 
-    init(on loop: EventLoop) { self.loop = loop }
+    private let timeout: Duration
+
+    init(on loop: EventLoop, timeout: Duration = .seconds(60)) {
+        self.loop = loop
+        self.timeout = timeout
+    }
 
     var isDone: Bool { failure != nil || following.count == 5 }
 
     func take(_ socket: consuming ConnectedSocket) {
-        preface = try? ProxyPreface(on: loop, socket: socket, timeout: .milliseconds(200)) { [unowned self] result in
+        preface = try? ProxyPreface(on: loop, socket: socket, timeout: timeout) { [unowned self] result in
             switch consume result {
             case .success(let socket): self.read(socket)
             case .failure(let failure): self.failure = failure

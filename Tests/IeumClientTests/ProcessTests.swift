@@ -97,7 +97,7 @@ struct ProcessTests {
                 "{\"kind\":\"game\",\"collection\":\"handle.game\",\"id\":\"today\",\"revision\":10,"))
         #expect(program.data.hasSuffix("\"deleted\":false,\"state\":{\"a\":1}}\n"))
         program.signal(signal)
-        #expect(program.end() == -signal)
+        #expect(program.end() == -signal, "\(program.talk)")
     }
 
     @Test("a pull whose reader left is quiet, ends with 141 and remembers nothing of it")
