@@ -41,6 +41,7 @@ test: toolchain ## install, build and run every test, then image, quick start, d
 	$(SWIFT) build --build-tests $(debug)
 	$(SWIFT) test --skip-build --disable-xctest $(debug) | tee .build/test.log || script/show-failures .build/test.log
 	script/record-play --check
+	@SWIFT='$(SWIFT)' script/build-docs --check
 	script/test-image
 	script/check-settings
 	script/test-quick-start

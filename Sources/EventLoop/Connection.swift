@@ -6,7 +6,7 @@ import Glibc
 /// **Who owns what.** The owner keeps the connection; the connection keeps its loop, and its delegate until it has told it
 /// the end (weakly would cost every call to the delegate more than the call). A delegate that is also the owner therefore
 /// closes the connection when it wants to go. The loop keeps no connection, with two exceptions: after
-/// ``closeAfterFlush(within:)`` until the end, and after ``close()`` until ``ConnectionDelegate/ended(_:on:)`` was told,
+/// ``closeAfterFlush(within:untilSilentFor:)`` until the end, and after ``close()`` until ``ConnectionDelegate/ended(_:on:)`` was told,
 /// which is in the same or the next turn of the loop. A connection that is released otherwise closes its socket at once
 /// and tells nobody.
 ///
@@ -41,7 +41,7 @@ public final class Connection {
 
     /// Why a connection is over.
     public enum EndReason: Equatable, Sendable {
-        /// Closed on this side, by ``Connection/close()`` or ``Connection/closeAfterFlush(within:)``.
+        /// Closed on this side, by ``Connection/close()`` or ``Connection/closeAfterFlush(within:untilSilentFor:)``.
         case closed
         /// No byte in either direction for the idle timeout.
         case idleTimeout

@@ -26,7 +26,7 @@ public protocol ConnectionDelegate: AnyObject {
     func inputEnded(on connection: Connection, unterminatedBytes: Int)
 
     /// No byte came or went for the idle timeout. The connection ends when this returns, unless it was closed here, as by
-    /// ``Connection/closeAfterFlush(within:)`` after a word of farewell.
+    /// ``Connection/closeAfterFlush(within:untilSilentFor:)`` after a word of farewell.
     func idleTimeoutPassed(on connection: Connection)
 
     /// The connection is over and its socket closed. Told exactly once, after ``Connection/start(delegate:)``, for

@@ -8,7 +8,7 @@ import Glibc
 ///
 /// The objects keep their loop alive; the loop keeps none of them (except, for the moment, a ``Connection`` that is
 /// being flushed or closed). One turn of the loop is: wait for events and run their callbacks, run the deferred
-/// work, send what the connections have gathered; then go on, for ``greedyTime`` at most, with those that sent more lines
+/// work, send what the connections have gathered; then go on, for `greedyTime` at most, with those that sent more lines
 /// than are taken at once, and those that yield to others. So whoever sends little waits for a short turn only, however many
 /// send much.
 ///

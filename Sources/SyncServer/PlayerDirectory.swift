@@ -47,9 +47,11 @@ public struct PlayerDirectory {
 
     private static let columns = "s.player_id, s.created, s.devices, s.games, s.versions, s.octets, s.last_received"
 
-    /// A page of players in the order of their ids, behind one.
-    /// - Parameter search: the beginning of an id, four characters at least, or of a device's name in upper or lower case;
-    ///   nil: all.
+    /// A page of players in the order of their ids.
+    /// - Parameters:
+    ///   - after: the last id of the page before; nil: the first page.
+    ///   - limit: how many at most.
+    ///   - search: the beginning of an id, four characters at least, or of a device's name in upper or lower case; nil: all.
     public func players(after: UUID?, limit: Int, search: String?) throws(DatabaseError) -> [Player] {
         var parameters = ParameterList()
         parameters.append(after ?? UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)))

@@ -63,8 +63,7 @@ public struct CertificateMaker {
         }
     }
 
-    /// Makes a certificate.
-    /// - Parameter issuer: who signs it; nil: itself.
+    /// Makes a certificate, signed by `issuer`, or by itself when that is nil.
     /// - Throws: ``TLSError``, for a host that cannot stand in a certificate too.
     public static func make(_ request: Request, issuer: Issued? = nil) throws(TLSError) -> Issued {
         guard let key = ieum_generate_p256_key() else { throw .openSSL("no key can be made") }

@@ -13,7 +13,7 @@ extension GameStore {
             try await run { try $0.save(game) }
         }
 
-        /// See ``GameStore/save(_:)-(Sequence<Game>)``.
+        /// See `save(_:)` of several games in ``GameStore``.
         public func save<Game: Persistable>(_ games: some Sequence<Game> & Sendable) async throws {
             try await run { try $0.save(games) }
         }

@@ -44,8 +44,7 @@ extension SyncEngine {
         }
     }
 
-    /// Calls one of the player's devices otherwise.
-    /// - Parameter name: 1 to 64 characters, without control characters.
+    /// Calls one of the player's devices otherwise: by 1 to 64 characters, without control characters.
     public func rename(_ device: PlayerDevice, to name: String) async throws {
         _ = try await ask(.rename(try id(of: device), name: name))
     }

@@ -180,7 +180,7 @@ public final class SyncEngine: Sendable {
 
     // MARK: Other devices
 
-    /// Makes a code by which another device joins this player: ten minutes, one use. See ``link(at:code:deviceName:)``.
+    /// Makes a code by which another device joins this player: ten minutes, one use. See ``link(at:code:deviceName:trust:certificate:)``.
     public func pairingCode() async throws -> String {
         guard case .ok(let fields)? = try await ask(.pair).last, let offer = try? PairingOffer(fields) else {
             throw SyncError.offline("the server gave no code")

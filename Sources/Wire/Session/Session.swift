@@ -87,8 +87,7 @@ public struct Session: Sendable {
         settle(&effects)
     }
 
-    /// A line came that was longer than is read; its bytes are gone.
-    /// - Parameter limit: how many bytes are read; nil: `maxLineBytes`.
+    /// A line came that was longer than is read, which is `limit` bytes, or `maxLineBytes` when that is nil; its bytes are gone.
     public mutating func lineTooLong(limit: Int? = nil, into effects: inout Effects) {
         guard canReceive(into: &effects) else { return }
         reply(.lineTooLong(limit: limit ?? server.limits.maxLineBytes), &effects)
