@@ -1,6 +1,7 @@
 import CLibEvent
 import EventLoop
 import Glibc
+import TestSupport
 import Testing
 
 @Suite("listener, connector and addresses")
@@ -79,7 +80,7 @@ struct ListenerTests {
         let loop = try EventLoop()
         let count = Box(0)
         let listener = Box<Listener?>(nil)
-        listener.value = try Listener(on: loop, host: "127.0.0.1", port: 0) { _ in
+        listener.value = try Listener(on: loop, host: "127.0.0.1", port: FreePort.find()) { _ in
             count.value += 1
             if count.value == 2 { listener.value?.close() }
         }
@@ -168,8 +169,7 @@ struct ListenerTests {
     @Test("a connector tells a refusal, an unknown name, and a time that is up")
     func connectorFails() throws {
         let loop = try EventLoop()
-        let closed = try Listener(on: loop, host: "127.0.0.1", port: 0) { _ in }
-        closed.close()
+        let closed = try FreePort.find()
         func outcome(_ host: String, _ port: UInt16, _ timeout: Duration) -> EventLoopError? {
             let error = Box<EventLoopError?>(nil)
             let connector = Connector(on: loop, host: host, port: port, timeout: timeout) { result in
@@ -180,8 +180,8 @@ struct ListenerTests {
             connector.cancel()
             return error.value
         }
-        #expect(outcome("127.0.0.1", closed.port, .seconds(5))?.number == ECONNREFUSED)
-        #expect(outcome("localhost", closed.port, .seconds(5))?.number == ECONNREFUSED)
+        #expect(outcome("127.0.0.1", closed, .seconds(5))?.number == ECONNREFUSED)
+        #expect(outcome("localhost", closed, .seconds(5))?.number == ECONNREFUSED)
         #expect(outcome("no such host", 1, .seconds(15))?.isNameResolution == true)
         // A listener whose backlog is full answers nothing.
         var options = Listener.Options()

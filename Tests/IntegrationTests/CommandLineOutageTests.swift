@@ -1,14 +1,16 @@
 import Foundation
+import TestSupport
 import Testing
 
 @Suite("ieum and a daemon that goes away")
 struct CommandLineOutageTests {
     @Test("without a server it ends with 4 and the same call works later; a watch comes back by itself")
-    func outage() async throws {
-        let daemon = try DaemonProcess()
+    func outage() throws {
+        let daemon = try DaemonProcess(port: Int(FreePort.find()))
         let phone = try CommandLineDevice(registeredAt: daemon)
         let tablet = try CommandLineDevice(linkedTo: phone, at: daemon)
-        let watcher = Task.detached { try tablet.run("watch", "--once", "--timeout", "120", "--json") }
+        let watch = try tablet.begin("watch", "--once", "--timeout", "120")
+        try eventually(60, "it watches") { watch.talk.contains("Watching") }
         daemon.kill()
         let failed = try phone.push("{\"n\":1}")
         #expect(failed.status == 4 && failed.data.isEmpty)
@@ -18,13 +20,13 @@ struct CommandLineOutageTests {
         let pushed = try phone.push("{\"n\":1}")
         #expect(pushed.status == 0)
         #expect(try pushed.object()["outcome"] as? String == "created")
-        #expect(try await watcher.value.status == 0)
+        #expect(try watch.end(within: 120) == 0, "\(watch.talk)")
         withExtendedLifetime(again) {}
     }
 
     @Test("after a restore a device pulls everything anew and pushes without the base that means nothing any more")
     func restored() throws {
-        let daemon = try DaemonProcess()
+        let daemon = try DaemonProcess(port: Int(FreePort.find()))
         let phone = try CommandLineDevice(registeredAt: daemon)
         _ = try phone.push("{\"n\":1}")
         #expect(try phone.run("pull").data.split(separator: "\n").count == 1)

@@ -250,7 +250,7 @@ struct CommandLineStoreTests {
 struct CommandLineStoreOutageTests {
     @Test("offline, status tells how the copy stands; what a restored server lost is sent again by a pull")
     func outage() throws {
-        let daemon = try DaemonProcess()
+        let daemon = try DaemonProcess(port: Int(FreePort.find()))
         let phone = try CommandLineDevice(registeredAt: daemon)
         let tablet = try CommandLineDevice(linkedTo: phone, at: daemon)
         #expect(try phone.push("{\"n\":1}").status == 0)

@@ -287,7 +287,7 @@ struct ExportImportTests {
     @Test("an import that is killed in the middle, or whose daemon is, has imported nothing, and can be repeated")
     func killed() throws {
         let database = try TestDatabase.migrated()
-        var daemon = try DaemonProcess(database: database.conninfo)
+        var daemon = try DaemonProcess(database: database.conninfo, port: Int(FreePort.find()))
         let phone = try CommandLineDevice(registeredAt: daemon)
         let client = try phone.connection(to: daemon)
         let state = "\"" + String(repeating: "x", count: 2_000) + "\""
