@@ -140,9 +140,12 @@ struct DaemonRightsTests {
         #expect(!refused.contains("permission") && !refused.contains("register_player"), "a client hears: \(refused)")
         #expect(daemon.log.contains("permission denied for function register_player"))
         // Also behind a reconnect.
-        try database.connect().execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ieumd %'"
-        )
+        let owner = try database.connect()
+        let sessions =
+            "FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'ieumd %' AND backend_start <"
+        let moment = "timestamptz '\(try owner.query("SELECT clock_timestamp()::text").text(0, 0))'"
+        try owner.execute("SELECT pg_terminate_backend(pid) \(sessions) \(moment)")
+        try eventually(60, "its sessions have ended") { try owner.query("SELECT \(sessions) \(moment)").rowCount == 0 }
         try eventually(60, "the daemon is back") {
             try RawClient(port: daemon.port).ask("REGISTER").hasPrefix("ERR internal")
         }
