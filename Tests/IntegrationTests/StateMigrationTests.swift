@@ -20,12 +20,14 @@ struct StateMigrationTests {
         _ = try phone.ask("WATCH since=1")
         let recipes = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../SQL/recipes")
             .standardizedFileURL.path(percentEncoded: false)
+        let start = ContinuousClock.now
         let applied = try Migrator(
             set: MigrationSet(name: "recipes", directory: recipes), database: database.conninfo
         ).up().applied
         #expect(applied.count == 3)
         // Sooner than the daemon would find out by itself, which it does every 30 seconds.
         #expect(try phone.line() == "* CHANGED revision=2")
+        #expect(ContinuousClock.now - start < .seconds(20))
         try phone.send("PULL since=1")
         let lines = try phone.reply()
         #expect(lines.first?.hasPrefix("GAME contacts.person 7 revision=2 ") == true)
