@@ -63,6 +63,9 @@ final class Workers: Sendable {
         }
     }
 
+    /// Whether one of them has not ended.
+    var areRunning: Bool { state.current.running > 0 }
+
     /// Waits for all of them, and throws the first error of any.
     func join(within seconds: Double = 120) throws {
         let end = try state.wait(seconds, for: "the test's threads end") { $0.running == 0 }

@@ -30,7 +30,7 @@ struct AddressLimitTests {
 
     @Test("wrong tokens from many connections of an address make its sign-ins wait, right ones too, and nobody else's")
     func wrongTries() throws {
-        let house = try House(BalancedClient.options + ["--wrong-tries-per-address", "1/min:6"])
+        let house = try House(BalancedClient.options + ["--wrong-tries-per-address", "1/h:6"])
         let daemon = house.daemon
         let player = try newPlayer(daemon, through: "198.51.100.1")
         var answers: [String] = []
@@ -67,28 +67,33 @@ struct AddressLimitTests {
     @Test("registrations and sign-ins are bounded each, told when to come again, and allowed then")
     func rates() throws {
         let house = try House(
-            BalancedClient.options + ["--registrations-per-address", "4/s:2", "--sign-ins-per-address", "50/s:8"])
+            BalancedClient.options + ["--registrations-per-address", "1/s:2", "--sign-ins-per-address", "1/s:8"])
         let daemon = house.daemon
         func register() throws -> String {
             try BalancedClient.connect(daemon, from: "192.0.2.5").ask("REGISTER device=x")
         }
-        let answers = try (0..<4).map { _ in try register() }
-        #expect(answers.prefix(2).allSatisfy { $0.hasPrefix("OK player=") })
+        // Side by side, so that no time passes between them.
+        let crowd = try (0..<8).map { _ in try BalancedClient.connect(daemon, from: "192.0.2.5") }
+        for client in crowd { try client.send("REGISTER device=x") }
+        let answers = try crowd.map { try $0.reply().last ?? "" }
+        #expect(answers.filter { $0.hasPrefix("OK player=") }.count >= 2, "\(answers)")
         let refused = try #require(answers.first { $0.hasPrefix("ERR rate-limited retry-after=") })
         let wait = try #require(Double(fields(refused)["retry-after"] ?? ""))
         #expect(wait > 0 && wait <= 1)
         try eventually(60, "registering is allowed again") { try register().hasPrefix("OK player=") }
         let player = try newPlayer(daemon, through: "198.51.100.1")
-        let signIns = try (0..<40).map { _ in
+        func signIn() throws -> String {
             try BalancedClient.connect(daemon, from: "198.51.100.2").ask("LOGIN \(player.token)")
         }
-        #expect(signIns.contains { $0.hasPrefix("ERR rate-limited retry-after=") })
-        #expect(signIns.filter { $0.hasPrefix("OK ") }.count >= 8)
+        let signIns = try (0..<40).map { _ in try signIn() }
+        #expect(signIns.contains { $0.hasPrefix("ERR rate-limited retry-after=") }, "\(signIns)")
+        #expect(signIns.filter { $0.hasPrefix("OK ") }.count >= 8, "\(signIns)")
+        try eventually(60, "signing in is allowed again") { try signIn().hasPrefix("OK player=") }
     }
 
     @Test("pushes are bounded by address, of all its players together, and told when to come again; others do not wait")
     func pushes() throws {
-        let house = try House(BalancedClient.options + ["--pushes-per-address", "6/min:6"])
+        let house = try House(BalancedClient.options + ["--pushes-per-address", "6/h:6"])
         let players = try (0..<3).map { _ in try newPlayer(house.daemon, through: "192.0.2.7").client }
         let stranger = try newPlayer(house.daemon, through: "192.0.2.8").client
         for number in 0..<6 {
@@ -98,7 +103,7 @@ struct AddressLimitTests {
             let answer = try client.ask("PUSH g y base=0 {}")
             #expect(answer.hasPrefix("ERR rate-limited retry-after="), "\(answer)")
             let wait = try #require(Double(fields(answer)["retry-after"] ?? ""))
-            #expect(wait > 0 && wait <= 10, "\(answer)")
+            #expect(wait > 0 && wait <= 600, "\(answer)")
             #expect(try client.ask("GET g y").hasPrefix("ERR no-such-game"), "the next command works")
         }
         #expect(try stranger.ask("PUSH g y base=0 {}").hasPrefix("OK outcome=created"))
@@ -110,7 +115,8 @@ struct AddressLimitTests {
         let (one, _) = try newPlayer(house.daemon, through: "192.0.2.7")
         let (two, _) = try newPlayer(house.daemon, through: "192.0.2.7")
         let (stranger, _) = try newPlayer(house.daemon, through: "192.0.2.8")
-        let large = "\"" + String(repeating: "x", count: 400_000) + "\""
+        // Eight seconds' worth and more.
+        let large = "\"" + String(repeating: "x", count: 900_000) + "\""
         #expect(try one.ask("PUSH g large base=0 \(large)").hasPrefix("OK outcome=created"))
         #expect(try two.ask("PUSH g small base=0 {}").hasPrefix("ERR rate-limited retry-after="))
         #expect(try stranger.ask("PUSH g small base=0 {}").hasPrefix("OK outcome=created"))
@@ -123,7 +129,7 @@ struct AddressLimitTests {
     func lateRefusals() async throws {
         try await aside {
             let house = try House(
-                BalancedClient.options + ["--wrong-tries-per-address", "1/min:3", "--registration", "invite"])
+                BalancedClient.options + ["--wrong-tries-per-address", "1/h:3", "--registration", "invite"])
             let daemon = house.daemon
             let guessing = try BalancedClient.connect(daemon, from: "192.0.2.66")
             for line in ["LOGIN \(Self.unknownToken)", "LINK AAAA-AAAA", "REGISTER invite=AAAA-AAAA-AAAA-AAAA"] {
@@ -140,7 +146,7 @@ struct AddressLimitTests {
             let wait = try #require(Double(fields(answer)["retry-after"] ?? ""), "\(answer)")
             #expect(answer.hasPrefix("ERR too-many-tries "), "\(answer)")
             #expect(ContinuousClock.now - begin >= .milliseconds(500))
-            #expect(wait < 59.5 && wait > 30)
+            #expect(wait < 3_599.5 && wait > 1_800)
         }
     }
 
@@ -202,12 +208,15 @@ struct AddressLimitTests {
 
     @Test("a balancer that sends no header, a wrong one or half of one is cut off, and others are served meanwhile")
     func headers() throws {
-        let house = try House(BalancedClient.options + ["--handshake-timeout", "1"])
+        let house = try House(BalancedClient.options + ["--handshake-timeout", "5"])
         let daemon = house.daemon
         let healthy = try BalancedClient.connect(daemon, from: "192.0.2.1")
-        for bytes in [Array("LOGIN x\n".utf8), Array(BalancedClient.header(from: "192.0.2.2").prefix(20)), []] {
+        let silent = try [Array("LOGIN x\n".utf8), Array(BalancedClient.header(from: "192.0.2.2").prefix(20)), []].map {
             let client = try RawClient(port: daemon.port, readsGreeting: false)
-            try client.send(bytes)
+            try client.send($0)
+            return client
+        }
+        for client in silent {
             #expect(try healthy.ask("PING") == "OK")
             #expect(try client.line() == nil, "closed without a word")
         }
