@@ -52,8 +52,8 @@ struct ProcessTests {
             hello + [.hear("PUSH"), .say("* CHANGED revision=10\n"), .hear("never")],
             hello + [.hear("PUSH"), .say(Said.receipt(.repeated, first: .created, 10))])
         let home = try folder.home(at: peer.address)
-        let first = try RunningProgram(push, home: home.path)
-        while (peer.heard.first ?? []).count < 2 { try wait() }
+        let first = try RunningProgram(push + ["--timeout", "600"], home: home.path)
+        try first.wait("it pushes") { (peer.heard.first ?? []).count >= 2 }
         first.signal(SIGKILL)
         #expect(first.end() == -SIGKILL)
         let second = try RunningProgram(push + ["--json"], home: home.path)
@@ -88,10 +88,12 @@ struct ProcessTests {
             hello + [
                 .hear("PULL"), .say("END cursor=9 more=false\n"), .hear("WATCH"),
                 .say("OK revision=9\n* CHANGED revision=10\n"), .hear("PULL"),
-                .say(Said.game(key, 10, "{\"a\":1}")), .say("END cursor=10 more=false\n"), .hear("never"),
-            ])
+                .say(Said.game(key, 10, "{\"a\":1}")), .say("END cursor=10 more=false\n"),
+            ]
+                // For a minute, which is long enough to interrupt it.
+                + (1...6).flatMap { _ -> [Peer.Step] in [.hear("PING"), .say("OK\n")] })
         let program = try RunningProgram(["watch", "--json"], home: try folder.home(at: peer.address).path)
-        while !program.data.hasSuffix("\n") { try wait() }
+        try program.wait("it prints") { program.data.hasSuffix("\n") }
         #expect(
             program.data.hasPrefix(
                 "{\"kind\":\"game\",\"collection\":\"handle.game\",\"id\":\"today\",\"revision\":10,"))
@@ -150,10 +152,5 @@ struct ProcessTests {
             ["status", "--timeout", "0.1", "--json"], home: try folder.home(at: peer.address).path)
         #expect(program.end() == 4)
         #expect(program.data.contains("\"reachable\":false,\"signedIn\":null"))
-    }
-
-    /// Lets some time go by, for a condition that nobody tells of: what another process wrote.
-    private func wait() throws {
-        usleep(2_000)
     }
 }

@@ -10,6 +10,8 @@ final class RunningProgram {
     /// - Parameter output: where stdout goes instead of to a file.
     init(_ arguments: [String], home: String, output: FileHandle? = nil) throws {
         folder = try TemporaryFolder()
+        // Of what a shell runs in the background these two are ignored, and so they would be of all that it starts.
+        for number in [SIGINT, SIGQUIT] { Glibc.signal(number, SIG_DFL) }
         process.executableURL = try Self.program()
         process.arguments = arguments
         process.environment = Sanitizer.environment.merging(["IEUM_HOME": home, "PATH": "/usr/bin:/bin"]) { $1 }
@@ -28,6 +30,20 @@ final class RunningProgram {
     var data: String { (try? String(contentsOfFile: folder.path + "/data", encoding: .utf8)) ?? "" }
     /// What it wrote on stderr so far.
     var talk: String { (try? String(contentsOfFile: folder.path + "/talk", encoding: .utf8)) ?? "" }
+
+    /// Waits for what nobody tells of, such as what it wrote; throws when it ends before, or a minute has passed.
+    func wait(_ purpose: String, until isReached: () -> Bool) throws {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while !isReached() {
+            guard process.isRunning, .now < deadline else { throw Unreached(description: "\(purpose): \(data)\(talk)") }
+            usleep(2_000)
+        }
+    }
+
+    /// A program did not do what a test waited for.
+    struct Unreached: Error, CustomStringConvertible {
+        let description: String
+    }
 
     /// Sends it a signal.
     func signal(_ number: Int32) {

@@ -160,7 +160,10 @@ struct SyncRecoveryTests {
         proxy.lead(to: try #require(daemon).port)
         proxy.cutAll()
         try await within(60, "the larger limit") { [engine = try #require(device.engine)] in
-            while try engine.state(ofGame: "large", in: "handle.game") != .synced { try await engine.waitUntilSynced() }
+            while try engine.state(ofGame: "large", in: "handle.game") != .synced {
+                try Task.checkCancellation()
+                try await engine.waitUntilSynced()
+            }
         }
     }
 

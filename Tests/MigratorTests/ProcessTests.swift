@@ -114,7 +114,7 @@ struct ProcessTests {
         let worker = try gate.waitForArrival()
         first.signal(SIGKILL)
         try first.wait()
-        try gate.execute("SELECT pg_terminate_backend(\(worker))")
+        try gate.execute("SELECT pg_terminate_backend(\(worker), 60000)")
         try gate.open()
         for _ in 1...2 {
             let result = try bench.run("up")
@@ -146,7 +146,7 @@ struct ProcessTests {
         let worker = try gate.waitForArrival()
         first.signal(SIGKILL)
         try first.wait()
-        try gate.execute("SELECT pg_terminate_backend(\(worker))")
+        try gate.execute("SELECT pg_terminate_backend(\(worker), 60000)")
         try gate.open()
         for _ in 1...2 {
             let result = try bench.run("up")
@@ -268,7 +268,7 @@ struct ProcessTests {
         let gate = try Gate(1, bench)
         let probe = try bench.start("up", "--lock-timeout", "0")
         _ = try gate.waitForArrival()
-        try gate.execute("SELECT pg_terminate_backend(\(try gate.lockHolder()))")
+        try gate.execute("SELECT pg_terminate_backend(\(try gate.lockHolder()), 60000)")
         // A newer run may not begin beside the file.
         let newer = try bench.run("up", "--lock-wait", "1s")
         #expect(newer.status == 5 && newer.errors.contains("left behind"), "\(newer)")
@@ -284,7 +284,7 @@ struct ProcessTests {
         let bench = try Bench(["1_a.sql": "CREATE TABLE a ();\n\(Gate.statement(1))"])
         let gate = try Gate(1, bench)
         let probe = try bench.start("up", "--lock-timeout", "0")
-        try gate.execute("SELECT pg_terminate_backend(\(try gate.waitForArrival()))")
+        try gate.execute("SELECT pg_terminate_backend(\(try gate.waitForArrival()), 60000)")
         let result = try probe.wait()
         #expect(result.status == 4, "\(result)")
         #expect(try bench.history == [])
@@ -310,10 +310,12 @@ struct ProcessTests {
 extension Gate {
     /// Waits until so many sessions besides this one are in the database.
     func waitForSessions(_ count: Int) throws {
+        let deadline = ContinuousClock.now + .seconds(60)
         while true {
             let sql =
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
             guard let result = try execute(sql), try result.int8(0, 0) < count else { return }
+            try #require(ContinuousClock.now < deadline, "there were never \(count) sessions")
             usleep(5000)
         }
     }

@@ -123,10 +123,11 @@ struct ObservingSnippets {
         shared.bind(HistoryScreen.self) { reload() }
         // end
         for await _ in calls { break }
-        while !games.isLoaded { await Task.yield() }
+        let deadline = ContinuousClock.now + .seconds(60)
+        while !games.isLoaded, .now < deadline { await Task.yield() }
         #expect(games.elements.map(\.score) == [1])
         #expect(shared.error == nil)
-        while label.text.isEmpty { await Task.yield() }
+        while label.text.isEmpty, .now < deadline { await Task.yield() }
         #expect(label.text == "1 games")
         token.invalidate()
         // snippet

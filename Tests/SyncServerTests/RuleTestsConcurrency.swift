@@ -54,6 +54,8 @@ struct RuleTestsConcurrency {
         let progress = Progress(writers: writers)
 
         let failures = await inParallel(writers + 1) { index in
+            // Also of a writer that fails at once: the reader waits for all of them.
+            defer { if index < writers { progress.writing.subtract(1, ordering: .releasing) } }
             let connection = try BlockingConnection(conninfo)
             if index == writers {
                 // The reader: each page must go on exactly where the last one ended.
@@ -81,7 +83,6 @@ struct RuleTestsConcurrency {
                 progress.followed.withLock { [cursors] in $0 = cursors }
                 return
             }
-            defer { progress.writing.subtract(1, ordering: .releasing) }
             var random = SeededRandom(seed: seeds[index])
             var seen: [ModelRule.GameKey: Int64] = [:]
             for batch in 0..<batches {

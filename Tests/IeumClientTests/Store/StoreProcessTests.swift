@@ -28,7 +28,7 @@ struct StoreProcessTests {
         for _ in 0..<12 {
             let probe = try SavingProbe(url, "x", limit: .max)
             let target = last + Int.random(in: 1...40, using: &random)
-            while probe.said < target { try probe.hear() }
+            while probe.said < target { try #require(try probe.hear(), "it ended after \(probe.said)") }
             probe.kill()
             try probe.hearAll()
             let store = try GameStore(at: url)
@@ -79,7 +79,6 @@ private final class SavingProbe {
     }
 
     /// Waits for more; false at the end.
-    @discardableResult
     func hear() throws -> Bool {
         struct Ended: Error {}
         let data = output.fileHandleForReading.availableData
