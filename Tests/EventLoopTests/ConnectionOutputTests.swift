@@ -94,6 +94,13 @@ struct ConnectionOutputTests {
         "output that goes on slowly is no write timeout, and reading comes back when it drains",
         arguments: Carrier.allCases)
     func slowReader(over carrier: Carrier) throws {
+        // Where the machine stands still for as long as the timeout, the peer takes nothing.
+        var isKept = false
+        for _ in 0..<5 where !isKept { isKept = try keepsSlowReader(over: carrier) }
+        #expect(isKept)
+    }
+
+    private func keepsSlowReader(over carrier: Carrier) throws -> Bool {
         var options = Connection.Options()
         options.outputHighWater = 100_000
         options.outputLowWater = 20_000
@@ -109,14 +116,15 @@ struct ConnectionOutputTests {
             _ = recv(link.peer.descriptor, &buffer, buffer.count, 0)
         }
         _ = link.run { link.loop.now - start > .milliseconds(1_200) || link.recorder.end != nil }
-        #expect(link.recorder.events.isEmpty)
         sip.cancel()
+        guard link.recorder.events.isEmpty else { return false }
         #expect(
             link.run {
                 link.peer.receive()
                 return link.recorder.lineCount == 1
             })
         #expect(link.recorder.events == [.drained, .line(Array("more".utf8))])
+        return true
     }
 
     @Test(

@@ -93,7 +93,8 @@ struct ServerConnectionTests {
     @Test("what comes too late does not count: every later call throws the same error")
     func overIsOver() throws {
         let peer = Peer([.say(Said.greeting()), .hear("PING"), .hear("TIME"), .say("OK\n")])
-        let connection = try ServerConnection(to: peer.address, patience: quick)
+        let patience = ServerConnection.Patience(connecting: .seconds(60), answer: quick.answer)
+        let connection = try ServerConnection(to: peer.address, patience: patience)
         let first = failure { () throws(ClientError) in try connection.ping() }
         let second = failure { () throws(ClientError) in try connection.pair() }
         #expect(first == .timedOut(after: .milliseconds(200)))
@@ -123,10 +124,10 @@ struct ServerConnectionTests {
         let bytes = Said.game(key, 1, state)
         var script: [Peer.Step] = [.say(Said.greeting()), .hear("GET")]
         for start in stride(from: 0, to: bytes.count, by: 2_000) {
-            script += [.pause(.milliseconds(100)), .say(Array(bytes[start..<min(start + 2_000, bytes.count)]))]
+            script += [.pause(.milliseconds(200)), .say(Array(bytes[start..<min(start + 2_000, bytes.count)]))]
         }
         let peer = Peer(script + [.say("END\n")])
-        let patience = ServerConnection.Patience(connecting: .seconds(10), answer: .seconds(1))
+        let patience = ServerConnection.Patience(connecting: .seconds(60), answer: .seconds(4))
         let start = ContinuousClock.now
         let connection = try ServerConnection(to: peer.address, patience: patience)
         #expect(try connection.get(key).state == Array(state.utf8))
