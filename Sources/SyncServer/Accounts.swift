@@ -36,6 +36,25 @@ final class Accounts {
         self.pool = pool
     }
 
+    /// Who a token says that somebody is, as the database is asked.
+    ///
+    /// The secret itself is not in it: while a request waits, it is in nobody's memory.
+    private struct Claim {
+        let player: PlayerID
+        let device: DeviceID
+        /// Both, and the secret's digest.
+        let parameters: ParameterList
+
+        init(_ token: Token) {
+            (player, device) = (token.player, token.device)
+            var parameters = ParameterList()
+            parameters.append(token.player.uuid)
+            parameters.append(token.device.uuid)
+            parameters.append(Secrets.sha256(token.secret))
+            self.parameters = parameters
+        }
+    }
+
     /// What a look at a token found.
     private enum Finding {
         case valid(SignIn, generation: Int32)
@@ -46,23 +65,18 @@ final class Accounts {
 
     /// `LOGIN`
     func signIn(_ token: Token, _ request: RequestID, _ session: ClientSession) {
-        signIn(token, request, session, mayBegin: true)
+        signIn(Claim(token), request, session, mayBegin: true)
     }
 
-    private func signIn(_ token: Token, _ request: RequestID, _ session: ClientSession, mayBegin: Bool) {
-        var parameters = ParameterList()
-        parameters.append(token.player.uuid)
-        parameters.append(token.device.uuid)
-        let digest = Secrets.sha256(token.secret)
-        parameters.append(digest)
-        pool.execute(Self.login, parameters, isRepeatable: true, isStrangers: true) { [weak self] result in
+    private func signIn(_ claim: Claim, _ request: RequestID, _ session: ClientSession, mayBegin: Bool) {
+        pool.execute(Self.login, claim.parameters, isRepeatable: true, isStrangers: true) { [weak self] result in
             let finding: Result<Finding, WireError> = result.answer { rows throws(DatabaseError) in
-                .success(try Self.look(rows, token))
+                .success(try Self.look(rows, claim))
             }
             switch finding {
             case .success(.valid(let signIn, let generation)):
                 session.signInFinished(request, .success(signIn), tokenGeneration: generation)
-            case .success(.isNext) where mayBegin: self?.begin(token, digest, request, session)
+            case .success(.isNext) where mayBegin: self?.begin(claim, request, session)
             // Another took its place in between.
             case .success(.isNext): session.signInFinished(request, .failure(.loginFailed))
             case .success(.refused(let error)), .failure(let error): session.signInFinished(request, .failure(error))
@@ -70,11 +84,11 @@ final class Accounts {
         }
     }
 
-    private static func look(_ rows: QueryResult, _ token: Token) throws(DatabaseError) -> Finding {
+    private static func look(_ rows: QueryResult, _ claim: Claim) throws(DatabaseError) -> Finding {
         guard rows.rowCount == 1 else { return .refused(.loginFailed) }
         guard try !rows.bool(0, 1) else { return .refused(.deviceRevoked) }
         guard try rows.bool(0, 2) else { return .isNext }
-        let signIn = SignIn(player: token.player, device: token.device, revision: try rows.int8(0, 0))
+        let signIn = SignIn(player: claim.player, device: claim.device, revision: try rows.int8(0, 0))
         return .valid(signIn, generation: try rows.int4(0, 3))
     }
 
@@ -82,19 +96,15 @@ final class Accounts {
     ///
     /// Then the device is looked up once more, whatever came out: the token may have been begun by a call whose answer was
     /// lost, or by another connection.
-    private func begin(_ token: Token, _ digest: [UInt8], _ request: RequestID, _ session: ClientSession) {
-        var parameters = ParameterList()
-        parameters.append(token.player.uuid)
-        parameters.append(token.device.uuid)
-        parameters.append(digest)
-        pool.execute(Self.beginToken, parameters, isRepeatable: true, isStrangers: true) { [weak self] result in
+    private func begin(_ claim: Claim, _ request: RequestID, _ session: ClientSession) {
+        pool.execute(Self.beginToken, claim.parameters, isRepeatable: true, isStrangers: true) { [weak self] result in
             if case .failure(let error) = result {
                 return session.signInFinished(request, .failure(error.wireError))
             }
             guard let self else { return }
-            server.log(.info, "token-rotated", ["player": token.player, "device": token.device])
+            server.log(.info, "token-rotated", ["player": claim.player, "device": claim.device])
             server.sessionsMustEnd()
-            signIn(token, request, session, mayBegin: false)
+            signIn(claim, request, session, mayBegin: false)
         }
     }
 

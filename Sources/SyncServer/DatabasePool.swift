@@ -11,7 +11,8 @@ final class DatabasePool {
     /// What a request gets: rows, or why not.
     typealias Completion = (Result<QueryResult, DatabaseError>) -> Void
 
-    private struct Request {
+    /// An object, so that a queue has a word for each, and those who have it in hand share it.
+    private final class Request {
         let statement: Statement
         let parameters: ParameterList
         /// The player whose rows a read sees; nil: no read of tables.
@@ -20,6 +21,19 @@ final class DatabasePool {
         let isStrangers: Bool
         let deadline: ContinuousClock.Instant
         let completion: Completion
+
+        init(
+            statement: Statement, parameters: ParameterList, player: ParameterList?, isRepeatable: Bool,
+            isStrangers: Bool, deadline: ContinuousClock.Instant, completion: @escaping Completion
+        ) {
+            self.statement = statement
+            self.parameters = parameters
+            self.player = player
+            self.isRepeatable = isRepeatable
+            self.isStrangers = isStrangers
+            self.deadline = deadline
+            self.completion = completion
+        }
     }
 
     /// Every statement is a look-up by key. Without these settings, plans that were made while the tables were small scan

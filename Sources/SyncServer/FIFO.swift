@@ -9,6 +9,8 @@ struct FIFO<Element> {
     var count: Int { front == nil ? 0 : rest.count - head + 1 }
     var isEmpty: Bool { front == nil }
     var first: Element? { front }
+    /// How many elements besides the first it has room for now.
+    var capacity: Int { rest.capacity }
 
     mutating func append(_ element: Element) {
         if front == nil { front = element } else { rest.append(element) }
@@ -24,7 +26,8 @@ struct FIFO<Element> {
         rest[head] = nil
         head += 1
         if head == rest.count {
-            rest.removeAll(keepingCapacity: rest.count <= 64)
+            // The few that come and go keep their room; what a rush has taken is given back.
+            rest.removeAll(keepingCapacity: rest.capacity <= 128)
             head = 0
         } else if head > 64, head > rest.count / 2 {
             rest.removeFirst(head)

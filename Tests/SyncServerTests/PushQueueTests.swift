@@ -137,6 +137,18 @@ func expires() throws {
     #expect(queue.takeBatch(maxRows: 100, maxBytes: 1 << 20).count == 5)
 }
 
+@Test("a FIFO gives back what a rush has taken, and keeps room for the few that come and go")
+func fifoGivesBack() {
+    var queue = FIFO<Int>()
+    for number in 0..<10_000 { queue.append(number) }
+    #expect(queue.capacity >= 9_999)
+    while queue.popFirst() != nil {}
+    #expect(queue.capacity == 0)
+    for number in 0..<20 { queue.append(number) }
+    while queue.popFirst() != nil {}
+    #expect(queue.capacity >= 19)
+}
+
 @Test("a FIFO gives what it got, in order, through any mixture of appends, pops and returns")
 func fifo() {
     var random = SeededRandom(for: "PushQueue.fifo")
