@@ -32,8 +32,8 @@ final class PlayerLimits {
         case refused(WireError)
     }
 
+    /// What a player who pushes has used up.
     private struct Standing {
-        var connections = 0
         var pushes: TokenBucket
         var bytes: TokenBucket
         var storage: Storage
@@ -49,6 +49,9 @@ final class PlayerLimits {
     private let pool: DatabasePool
     private let usagePool: DatabasePool
     private let loop: EventLoop
+    /// How many connections each has who is there.
+    private var connections: [PlayerID: UInt32] = [:]
+    /// Those who have something used up; who is there and pushes nothing takes no room in it.
     private var players: [PlayerID: Standing] = [:]
     /// What is known of players who are gone, so that nobody has a limit anew by coming again.
     private var absent = AbsentPlayers()
@@ -68,29 +71,30 @@ final class PlayerLimits {
             || limits.maxStoredBytesPerPlayer != nil
     }
 
-    /// How many players are kept in mind.
-    var count: Int { players.count }
-
     /// Counts a signed-in connection in.
     /// - Returns: false when the player has as many as he may.
     func enter(_ player: PlayerID) -> Bool {
-        let count = players[player]?.connections ?? 0
+        let count = connections[player] ?? 0
         guard count < limits.maxConnectionsPerPlayer else { return false }
-        withStanding(of: player) { $0.connections = count + 1 }
+        connections[player] = count + 1
+        // Of those who are there nothing is forgotten.
+        if count == 0, let storage = absent.recall(player) {
+            players[player] = Standing(at: loop.now, storage: storage)
+        }
         return true
     }
 
     /// Whether the player has more connections than devices in use: the further ones yield to other players'.
     func hasManyConnections(_ player: PlayerID) -> Bool {
-        players[player].map { $0.connections > Self.fewConnections } ?? false
+        connections[player].map { $0 > Self.fewConnections } ?? false
     }
 
     private static let fewConnections = 16
 
     /// Counts a signed-in connection out.
     func leave(_ player: PlayerID) {
-        guard let count = players[player]?.connections else { return }
-        players[player]?.connections = count - 1
+        guard let count = connections[player] else { return }
+        connections[player] = count > 1 ? count - 1 : nil
     }
 
     /// Whether a push may come now; what it takes is taken.
@@ -155,7 +159,7 @@ final class PlayerLimits {
     /// Forgets the rates of players who are gone and have nothing of them used up.
     func sweep() {
         // Gathered first: changing what is walked would copy it.
-        let gone = players.filter { $0.value.connections <= 0 && isRested($0.value, at: loop.now) }
+        let gone = players.filter { connections[$0.key] == nil && isRested($0.value, at: loop.now) }
         for (player, standing) in gone {
             players[player] = nil
             absent.remember(player, standing.storage, share: standing.storage.share(of: limits))
