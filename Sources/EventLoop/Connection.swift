@@ -21,7 +21,7 @@ import Glibc
 /// of the input; an end without it, which an attacker can make, is an error once all whole lines were delivered.
 public final class Connection {
     /// What may be chosen about a connection.
-    public struct Options: Sendable {
+    public struct Options: Equatable, Sendable {
         /// The most bytes of a line, its terminator not counted.
         public var maxLineBytes = 1_048_576
         /// More pending output than this blocks the connection's reading.
@@ -39,6 +39,13 @@ public final class Connection {
         public init() {}
     }
 
+    /// Options that many connections have in common, see ``EventLoop/share(_:)``.
+    final class SharedOptions {
+        let value: Options
+
+        init(_ value: Options) { self.value = value }
+    }
+
     /// Why a connection is over.
     public enum EndReason: Equatable, Sendable {
         /// Closed on this side, by ``Connection/close()`` or ``Connection/closeAfterFlush(within:untilSilentFor:)``.
@@ -48,9 +55,9 @@ public final class Connection {
         /// The peer did not take the output within the write timeout, or within the bound of a closing flush.
         case writeTimeout
         /// The peer reset the connection, or the system failed.
-        case failed(EventLoopError)
+        indirect case failed(EventLoopError)
         /// TLS could not be agreed on, or was broken.
-        case insecure(TLSError)
+        indirect case insecure(TLSError)
     }
 
     /// Whether a connection speaks TLS, and as which side.
@@ -71,20 +78,27 @@ public final class Connection {
         case ended
     }
 
-    /// The other side's address.
-    public let peer: SocketAddress
     /// Hears the events; nil before the start and after the end.
     public private(set) var delegate: (any ConnectionDelegate)?
+
+    // Of these there are as many as there are clients: what is small stands where others leave room.
+
+    /// The other side's address.
+    public let peer: SocketAddress
     /// Whether more output is pending than the high-water mark allows. The owner should produce no more then.
     public internal(set) var isOutputBlocked = false
     /// Whether the owner holds reading back.
     public internal(set) var isReadingPaused = false
 
-    var options: Options
+    var phase = Phase.created
+    var queue = Queue.none
+    var options: Options { sharedOptions.value }
+    private var sharedOptions: SharedOptions
     var loop: EventLoop?  // nil once ended, so that a pending end holds no loop
     var transport: Transport?  // nil once ended
+    var isReading = false  // EV_READ is enabled
+    var isBacklogged = false  // EV_WRITE is enabled: the socket took not all
     var reader: LineReader
-    var phase = Phase.created
 
     /// Whether its lines, be they few, wait like those of connections that send many: for the time that a turn has for them
     /// when the others had theirs. For peers of whom there may be a crowd that nobody knows.
@@ -92,8 +106,6 @@ public final class Connection {
 
     var isDelivering = false
     var wantsDelivery = false  // buffered lines or the input's end wait for the loop to deliver them
-    var isReading = false  // EV_READ is enabled
-    var isBacklogged = false  // EV_WRITE is enabled: the socket took not all
     var hasInputEnded = false
     var isInputEndTold = false
     var isIdleTimeoutShortened = false
@@ -112,7 +124,6 @@ public final class Connection {
     // Unretained is right: deinit takes the connection out of the queue.
     var nextInQueue: Unmanaged<Connection>?
     var previousInQueue: Unmanaged<Connection>?
-    var queue = Queue.none
 
     /// Which of the loop's queues the connection stands in.
     enum Queue { case none, attention, greedy }
@@ -125,7 +136,7 @@ public final class Connection {
         security: Security = .plain
     ) {
         self.loop = loop
-        self.options = options
+        sharedOptions = loop.share(options)
         peer = socket.peer
         reader = LineReader(maxLineBytes: options.maxLineBytes)
         lastOutput = loop.now
@@ -170,11 +181,15 @@ public final class Connection {
         return tls.description
     }
 
-    /// How long the connection may be without bytes in either direction; nil for ever. A change starts the time anew.
+    /// How long the connection may be without bytes in either direction; nil for ever. A change starts the time anew; after
+    /// the end there is none.
     public var idleTimeout: Duration? {
         get { options.idleTimeout }
         set {
-            options.idleTimeout = newValue
+            guard let loop else { return }
+            var changed = options
+            changed.idleTimeout = newValue
+            sharedOptions = loop.share(changed)
             lastOutput = ContinuousClock.now
             applyTimeouts()
         }

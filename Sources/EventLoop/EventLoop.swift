@@ -20,6 +20,7 @@ public final class EventLoop {
     let base: OpaquePointer
     private var wakeEvent: OpaquePointer?
     private var commonTimeouts: [Int64: UnsafePointer<timeval>] = [:]
+    private var lastOptions: Connection.SharedOptions?
 
     private var deferredWork: [() -> Void] = []
     private var deferredBatch: [() -> Void] = []
@@ -175,6 +176,15 @@ extension EventLoop {
         }
         commonTimeouts[key] = handle
         return handle.pointee
+    }
+
+    /// Options for a connection to keep: those of the last one, where they are the same. A server's are, and a word is less
+    /// than all of them.
+    func share(_ options: Connection.Options) -> Connection.SharedOptions {
+        if let lastOptions, lastOptions.value == options { return lastOptions }
+        let shared = Connection.SharedOptions(options)
+        lastOptions = shared
+        return shared
     }
 }
 

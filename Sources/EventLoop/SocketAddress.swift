@@ -9,10 +9,11 @@ public struct SocketAddress: Hashable, Sendable {
     public struct Host: Hashable, Sendable {
         fileprivate enum Family: UInt8 { case ipv4, ipv6 }
 
-        fileprivate let family: Family
         // In network order, IPv4 in the first four bytes.
         fileprivate let high: UInt64
         fileprivate let low: UInt64
+        // Last, so that the port needs no word of its own.
+        fileprivate let family: Family
 
         fileprivate init(_ family: Family, high: UInt64, low: UInt64) {
             self.family = family

@@ -17,15 +17,16 @@ struct Transport {
     }
 
     private let bufferEvent: OpaquePointer
-    private let descriptor: Int32
     private let wireInput: OpaquePointer
     private let wireOutput: OpaquePointer
-    /// What may be read by the owner.
-    let input: OpaquePointer
-    /// What the owner has written and the wire has not taken.
-    let output: OpaquePointer
     /// Owned by hand, so that copies of a plain transport count no references.
     private let layer: Unmanaged<TLSLayer>?
+    private let descriptor: Int32
+
+    /// What may be read by the owner.
+    var input: OpaquePointer { tls?.input ?? wireInput }
+    /// What the owner has written and the wire has not taken.
+    var output: OpaquePointer { tls?.output ?? wireOutput }
 
     /// TLS; nil on a plain connection.
     var tls: TLSLayer? { layer?.takeUnretainedValue() }
@@ -47,8 +48,6 @@ struct Transport {
         layer = tls.map { Unmanaged.passRetained($0) }
         wireInput = input
         wireOutput = output
-        self.input = tls?.input ?? input
-        self.output = tls?.output ?? output
         descriptor = socket.takeDescriptor()
         // libevent enables writing by itself, and then asks epoll for writability with every reply. Here the output is
         // written at the end of the turn, and writing is enabled only when the socket takes no more.
