@@ -141,7 +141,7 @@ extension ClientSession {
         guard let refusal = slowRefusal else { return }
         slowRefusal = nil
         act { $0.requestFailed(refusal.request, refusal.error, into: &$1) }
-        if identity == nil, wrongTries >= server.configuration.limits.maxWrongTries {
+        if identity == nil, Int(wrongTries) >= server.configuration.limits.maxWrongTries {
             hangUp(.tooManyTries(retryAfter: .seconds(10)))
         }
     }

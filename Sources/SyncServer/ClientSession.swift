@@ -6,31 +6,50 @@ final class ClientSession {
     // The server keeps its sessions and outlives them.
     unowned let server: SyncServer
     let connection: Connection
+    private let since: ContinuousClock.Instant
+
+    // There are as many of these as clients, most of them idle: what is small stands where the field before it leaves room,
+    // and what few need is an object of its own.
+
+    /// Until when the signed-in device counts as valid without being looked up; nil before its first push.
+    private(set) var deviceVerifiedUntil: ContinuousClock.Instant?
+    /// The player whose connections, and watchers, this one counts with.
+    private var countedPlayer: PlayerID?
+    /// How many tokens and codes were wrong.
+    var wrongTries: UInt32 = 0
+    /// How many lines have come.
+    private(set) var lines: UInt32 = 0
+    /// How often the device's token had been replaced when this session signed in.
+    private(set) var tokenGeneration: Int32 = 0
+    /// A refusal that is not told yet.
+    var slowRefusal: SlowRefusal?
+    /// The line that was unfinished at the last look.
+    private var unfinished: UnfinishedLine?
+    /// Output that the peer has not read, as counted against the limit of memory.
+    private var countedOutput = 0
     private(set) var session: Session
-    var wrongTries = 0
     /// Whether no lines are read for a while, because the peer sends more than it may.
     var isHeldBack = false
     /// Whether no lines are read until it is known whether a push may be taken.
     var isLookingUp = false
-    /// A refusal that is not told yet.
-    var slowRefusal: SlowRefusal?
-    private let since: ContinuousClock.Instant
-    /// The player whose connections this one counts with.
-    private var countedPlayer: PlayerID?
-    /// How many lines have come.
-    private(set) var lines: UInt32 = 0
-    /// The line that was unfinished at the last look, by its number; since when it was seen so, and what had come by then.
-    private var unfinished: (line: UInt32, since: ContinuousClock.Instant, received: Int)?
-    /// Until when the signed-in device counts as valid without being looked up; nil before its first push.
-    private(set) var deviceVerifiedUntil: ContinuousClock.Instant?
-    /// How often the device's token had been replaced when this session signed in.
-    private(set) var tokenGeneration: Int32 = 0
-    /// Output that the peer has not read, as counted against the limit of memory.
-    private var countedOutput = 0
     /// Whether the server's table of watchers holds this session.
-    private var watchedPlayer: PlayerID?
+    private var isWatching = false
     /// Whether it did before the `WATCH` that is under way, which leaves it so if it fails.
     private var watchWasOn = false
+
+    /// A line that had not ended at a look.
+    private final class UnfinishedLine {
+        /// Its number.
+        let line: UInt32
+        /// When it was seen first.
+        let since: ContinuousClock.Instant
+        /// What had come by then, in bytes.
+        let received: Int
+
+        init(line: UInt32, since: ContinuousClock.Instant, received: Int) {
+            (self.line, self.since, self.received) = (line, since, received)
+        }
+    }
 
     init(server: SyncServer, connection: Connection) {
         self.server = server
@@ -102,7 +121,7 @@ final class ClientSession {
                 return 0
             }
         } else {
-            unfinished = (lines, now, connection.receivedBytes)
+            unfinished = UnfinishedLine(line: lines, since: now, received: connection.receivedBytes)
         }
         return connection.unfinishedBytes
     }
@@ -213,7 +232,7 @@ final class ClientSession {
         case .importing(let part, let player, _, let request): server.importer.take(part, of: player, request, self)
         case .watch(let since, let player, let request):
             // The subscription comes first: what is pushed while the counter is read is told, too.
-            watchWasOn = watchedPlayer != nil
+            watchWasOn = isWatching
             beginWatch(player)
             server.reader.lastRevision(of: player, since: since, request, self)
         case .unwatch: endWatch()
@@ -229,14 +248,14 @@ final class ClientSession {
     private static let silenceAtDrain = Duration.milliseconds(200)
 
     private func beginWatch(_ player: PlayerID) {
-        guard watchedPlayer == nil else { return }
-        watchedPlayer = player
+        guard !isWatching else { return }
+        isWatching = true
         server.watchers.add(self, of: player)
     }
 
     private func endWatch() {
-        guard let player = watchedPlayer else { return }
-        watchedPlayer = nil
+        guard isWatching, let player = countedPlayer else { return }
+        isWatching = false
         server.watchers.remove(self, of: player)
     }
 

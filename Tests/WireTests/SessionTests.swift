@@ -10,7 +10,7 @@ struct SessionTests {
 
     @Test("is small, and an idle one owns nothing")
     func isSmall() {
-        #expect(MemoryLayout<Session>.size <= 200)
+        #expect(MemoryLayout<Session>.size <= 128)
         var harness = SessionHarness.signedIn()
         harness.send("PUSH a b {}")
         harness.session.pushFinished(harness.request, .success(receipt), into: &harness.effects)

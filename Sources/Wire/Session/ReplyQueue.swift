@@ -25,17 +25,17 @@ struct ReplyQueue: Sendable {
     }
 
     private var slots: [Slot] = []
-    /// A command that waits alone, the common case: it needs no slot. Its id is `firstID`.
-    private var lone: Kind?
-    /// How many of `slots` have been answered and sent.
-    private var sent = 0
     /// The id of `slots[0]`.
     private var firstID: UInt64 = 1
+    /// How many of `slots` have been answered and sent.
+    private var sent: UInt32 = 0
     /// How many commands wait for a reply.
-    private(set) var waitingCount = 0
+    private(set) var waitingCount: UInt32 = 0
+    /// A command that waits alone, the common case: it needs no slot. Its id is `firstID`.
+    private var lone: Kind?
 
     /// How many commands have no reply in the output yet.
-    var count: Int { lone == nil ? slots.count - sent : 1 }
+    var count: Int { lone == nil ? slots.count - Int(sent) : 1 }
     var isEmpty: Bool { lone == nil && slots.isEmpty }
 
     /// Adds a command whose reply will come later.
@@ -89,9 +89,9 @@ struct ReplyQueue: Sendable {
         }
         print(&output)
         sent += 1
-        while sent < slots.count, case .ready(let bytes) = slots[sent] {
+        while sent < slots.count, case .ready(let bytes) = slots[Int(sent)] {
             output.append(contentsOf: bytes)
-            slots[sent] = .ready([])
+            slots[Int(sent)] = .ready([])
             sent += 1
         }
         discardSent()
@@ -115,8 +115,8 @@ struct ReplyQueue: Sendable {
     private mutating func discardSent() {
         if sent == slots.count {
             removeAll()
-        } else if sent >= 32, sent * 2 >= slots.count {
-            slots.removeFirst(sent)
+        } else if sent >= 32, Int(sent) * 2 >= slots.count {
+            slots.removeFirst(Int(sent))
             firstID += UInt64(sent)
             sent = 0
         }

@@ -11,21 +11,22 @@
 ///
 /// An idle session owns no memory beyond its own bytes. Source: Documentation/protocol.md.
 public struct Session: Sendable {
+    let server: ServerDescription
+    var held = Held.nothing
+    var ending = Ending.open
+    /// The time of the last line.
+    var now = Timestamp.earliest
+
+    // What is small stands where the field before it leaves room: there are as many sessions as clients.
+    var watch = Watch()
     /// Where the connection stands.
     public internal(set) var state = State.awaitingLogin
     /// Whether the shell must hand over no more lines for now.
     public internal(set) var isPaused = false
-
-    let server: ServerDescription
-    var replies = ReplyQueue()
-    var held = Held.nothing
-    var ending = Ending.open
-    var watch = Watch()
     /// Whether a request that runs alone is under way.
     var isRunningAlone = false
     var outputIsBlocked = false
-    /// The time of the last line.
-    var now = Timestamp.earliest
+    var replies = ReplyQueue()
 
     indirect enum Held: Sendable {
         case nothing
@@ -44,13 +45,13 @@ public struct Session: Sendable {
     }
 
     struct Watch: Sendable {
-        var isOn = false
         /// Up to where the peer knows that there is something.
         var told: Revision = 0
         /// Up to where there is something.
         var latest: Revision = 0
         /// The cursor of the `WATCH` that is under way.
         var since: Revision = 0
+        var isOn = false
     }
 
     /// Creates the session of a new connection.
