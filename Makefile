@@ -36,7 +36,7 @@ build: toolchain ## build the release binaries, .build/release/ieumd and .build/
 	$(SWIFT) build $(release)
 
 .PHONY: test
-test: toolchain ## install, build and run every test, then image, quick start, demo and example
+test: toolchain ## install, build and run every test, then documentation, image, quick start, demo and example
 	@script/install-dependencies --build --run --test
 	$(SWIFT) build --build-tests $(debug)
 	$(SWIFT) test --skip-build --disable-xctest $(debug) | tee .build/test.log || script/show-failures .build/test.log

@@ -13,6 +13,7 @@ extension Connection {
         guard let transport, phase == .created || phase == .open, let start = bytes.baseAddress, !bytes.isEmpty else {
             return
         }
+        // Only a lack of memory fails here, which Swift answers with a trap everywhere.
         guard evbuffer_add(transport.output, start, bytes.count) == 0 else {
             preconditionFailure("no memory for output")
         }

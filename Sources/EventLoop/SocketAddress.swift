@@ -111,6 +111,7 @@ public struct SocketAddress: Hashable, Sendable {
                 bytes.storeBytes(of: ipv6, as: sockaddr_in6.self)
                 length = MemoryLayout<sockaddr_in6>.size
             }
+            // The bytes of a variable, which are never none, have an address.
             guard let start = bytes.baseAddress else { preconditionFailure("an empty sockaddr_storage") }
             return body(UnsafePointer(start.assumingMemoryBound(to: sockaddr.self)), socklen_t(length))
         }

@@ -34,6 +34,7 @@ struct Transport {
     /// A transport over TCP, plain or with TLS; it owns the descriptor from now on. Neither direction is enabled.
     /// - Throws: when TLS has no use for the name of the host; the socket is closed then.
     init(_ socket: consuming ConnectedSocket, on loop: EventLoop, tls side: TLSLayer.Side?) throws(TLSError) {
+        // Only a lack of memory fails here, which Swift answers with a trap everywhere.
         guard let bufferEvent = bufferevent_socket_new(loop.base, socket.descriptor, 0),
             let input = bufferevent_get_input(bufferEvent), let output = bufferevent_get_output(bufferEvent)
         else { preconditionFailure("no memory for a connection") }

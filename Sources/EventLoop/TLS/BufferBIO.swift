@@ -5,6 +5,7 @@ import COpenSSL
 enum BufferBIO {
     /// A BIO on a buffer that must outlive it.
     static func make(on buffer: OpaquePointer) -> OpaquePointer {
+        // Only a lack of memory fails here, which Swift answers with a trap everywhere.
         guard let bio = BIO_new(method.handle) else { preconditionFailure("no memory for a connection") }
         BIO_set_data(bio, UnsafeMutableRawPointer(buffer))
         BIO_set_init(bio, 1)

@@ -60,6 +60,7 @@ final class TLSLayer {
             case .server(let context): context
             case .client(let context, _): context
             }
+        // Only a lack of memory fails here, which Swift answers with a trap everywhere.
         guard let ssl = SSL_new(context.handle), let input = evbuffer_new(), let output = evbuffer_new() else {
             preconditionFailure("no memory for a connection")
         }
@@ -152,6 +153,7 @@ final class TLSLayer {
         while evbuffer_get_length(wireInput) > 0 || SSL_has_pending(ssl) == 1 {
             var space = iovec()
             let wanted = min(max(evbuffer_get_length(wireInput), 1_024), 16_384)
+            // Only a lack of memory fails here, which Swift answers with a trap everywhere.
             guard evbuffer_reserve_space(input, wanted, &space, 1) == 1 else {
                 preconditionFailure("no memory for input")
             }

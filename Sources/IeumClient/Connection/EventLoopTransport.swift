@@ -176,7 +176,7 @@ extension SecurityFailure {
 
 /// A thread that runs a loop; it sleeps while there is nothing to do.
 final class EventLoopThread: ConnectionThread {
-    /// The loop, which is touched on its own thread only: by posted work and by what that work made.
+    /// The loop. `@unchecked Sendable`: it is touched on its own thread only, by posted work and by what that work made.
     private final class Confined: @unchecked Sendable {
         let loop: EventLoop
         init(_ loop: EventLoop) { self.loop = loop }

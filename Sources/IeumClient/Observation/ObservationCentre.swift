@@ -145,7 +145,7 @@ package final class ObservationCentre: Sendable {
 
 /// A repeating look at the store, on the centre's queue.
 ///
-/// Dispatch timers are not declared `Sendable`; this one is made, started and cancelled, which Dispatch allows from any thread.
+/// `@unchecked Sendable`: Dispatch timers are not declared `Sendable`; this one is made, started and cancelled, which Dispatch allows from any thread.
 final class Poll: @unchecked Sendable {
     private let timer: any DispatchSourceTimer
 
